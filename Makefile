@@ -1,0 +1,45 @@
+# Everything happens in .venv, from pinned packages. `make demo` and `make test` need Python 3.11 and nothing else;
+# a C compiler is used if there is one.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+RUN    := $(VENV)/bin/
+SECONDS_OF_SOAK ?= 0
+
+.PHONY: demo test check bench soak compile clean
+
+demo: $(VENV)/runtime
+	@$(RUN)holdfast demo
+
+test: $(VENV)/develop compile
+	$(RUN)python -m pytest
+
+check: $(VENV)/develop
+	$(RUN)ruff check .
+	$(RUN)ruff format --check .
+	$(RUN)mypy
+
+bench: $(VENV)/develop compile
+	$(RUN)holdfast bench matching
+
+soak: $(VENV)/develop compile
+	$(RUN)python tools/soak.py
+
+compile: $(VENV)/develop
+	$(RUN)python tools/compile_matching.py
+
+$(VENV)/python: Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer; set PYTHON=…")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/runtime: $(VENV)/python requirements.txt pyproject.toml
+	$(RUN)python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	$(RUN)python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/develop: $(VENV)/runtime requirements-dev.txt
+	$(RUN)python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) build src/*.so src/holdfast/matching/compiled .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,76 @@
+"""The exception tree, split first by whose fault it is.
+
+::
+
+    HoldfastError
+    ├── CallersFault
+    │   ├── InvalidEvent        an event breaks a rule or a limit
+    │   └── FilterError         a filter is malformed, outside the language, or over a cap
+    └── PeersFault
+        └── InvalidDocument     a payload that says it is XML and cannot be read as such
+
+Every exception carries what a program needs as fields; its text is for people. Whatever else escapes from
+Holdfast is a bug.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CallersFault", "FilterError", "HoldfastError", "InvalidDocument", "InvalidEvent", "PeersFault"]
+
+
+class HoldfastError(Exception):
+    """The root of everything Holdfast raises on purpose."""
+
+
+class CallersFault(HoldfastError):
+    """The caller handed in something that can never work."""
+
+
+class PeersFault(HoldfastError):
+    """Somebody else's bytes are not what they claim to be."""
+
+
+class InvalidEvent(CallersFault):
+    """An event breaks a rule or a limit; ``field`` names the part, ``limit`` the setting, if one was hit."""
+
+    def __init__(self, field: str, problem: str, *, limit: str | None = None) -> None:
+        super().__init__(f"{field}: {problem}" + (f" (limit {limit})" if limit else ""))
+        self.field = field
+        self.problem = problem
+        self.limit = limit
+
+
+class FilterError(CallersFault):
+    """A filter that is refused: where (line and column from 1), why, and what was expected there."""
+
+    def __init__(self, problem: str, *, text: str, offset: int, expected: str | None = None) -> None:
+        self.problem = problem
+        self.expected = expected
+        self.text = text
+        self.offset = min(offset, len(text))
+        before = text[: self.offset]
+        self.line = before.count("\n") + 1
+        self.column = self.offset - (before.rfind("\n") + 1) + 1
+        super().__init__(f"line {self.line}, column {self.column}: {self.summary}")
+
+    @property
+    def summary(self) -> str:
+        """The problem and what was expected, without the place."""
+        return f"{self.problem}; expected {self.expected}" if self.expected else self.problem
+
+    def pointed(self, width: int = 72) -> str:
+        """The offending line with a caret under the place, cut to ``width`` around it."""
+        line = self.text.split("\n")[self.line - 1].rstrip("\r").expandtabs(1)
+        at = self.column - 1
+        start = max(0, at - width // 2)
+        excerpt = "".join(c if c.isprintable() else "·" for c in line[start : start + width])
+        return f"{excerpt}\n{' ' * (at - start)}^"
+
+
+class InvalidDocument(PeersFault):
+    """A payload that cannot be read as XML, or that breaks a limit on documents."""
+
+    def __init__(self, problem: str, *, limit: str | None = None) -> None:
+        super().__init__(problem + (f" (limit {limit})" if limit else ""))
+        self.problem = problem
+        self.limit = limit
