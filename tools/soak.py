@@ -1,0 +1,109 @@
+"""`make soak`: the properties again, with many more examples; resumable, and its counts are kept.
+
+Each property runs in chunks, each chunk with a seed of its own, until it has had its number of examples. After every
+chunk the counts are written to `docs/soak.md`, which is also where a later run goes on from. A failing chunk stops the
+soak and prints the one line that repeats it.
+
+    python tools/soak.py [--seconds N]     stop after the chunk in which N seconds have passed
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "soak.md"
+CHUNK = 2_500
+TARGET = 50_000
+
+HEAD = """# Soak
+
+Written by `make soak`. Each property of the test suite, run with fresh seeds until it has had its number of examples;
+a run that is stopped goes on from the counts below. A chunk that fails is not counted and stops the soak.
+
+| property | test | examples | of | chunks |
+| --- | --- | --- | --- | --- |
+"""
+
+
+@dataclass
+class Property:
+    """A claim, the test that makes it, and how often it has held."""
+
+    claim: str
+    test: str
+    examples: int = 0
+    chunks: int = 0
+
+    def row(self) -> str:
+        """A row of the page, from which `kept` reads it back."""
+        return f"| {self.claim} | `{self.test}` | {self.examples} | {TARGET} | {self.chunks} |\n"
+
+
+def properties() -> list[Property]:
+    """What is soaked; a test that is not there (no compiled engine) is reported, not skipped in silence."""
+    index = "tests/matching/test_index.py::test_index_agrees_with_the_naive_twin"
+    return [
+        Property("index = naive twin, all filters, pure", f"{index}[everything-pure]"),
+        Property("index = naive twin, all filters, compiled", f"{index}[everything-compiled]"),
+        Property("index = naive twin, plain predicates, pure", f"{index}[plain predicates-pure]"),
+        Property("index = naive twin, plain predicates, compiled", f"{index}[plain predicates-compiled]"),
+        Property("index = naive twin, deep conditions, pure", f"{index}[deep-pure]"),
+        Property("index = naive twin, deep conditions, compiled", f"{index}[deep-compiled]"),
+    ]
+
+
+def kept() -> dict[str, tuple[int, int]]:
+    """The counts of earlier runs, by test."""
+    if not PAGE.exists():
+        return {}
+    row = re.compile(r"^\| [^|]+ \| `([^`]+)` \| (\d+) \| \d+ \| (\d+) \|$", re.MULTILINE)
+    return {test: (int(examples), int(chunks)) for test, examples, chunks in row.findall(PAGE.read_text())}
+
+
+def run(chosen: Property) -> None:
+    """One chunk; exits if it fails."""
+    seed = chosen.chunks + 1
+    command = [sys.executable, "-m", "pytest", "-q", "-x", f"--hypothesis-seed={seed}", chosen.test]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "HOLDFAST_EXAMPLES": str(CHUNK)},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        repeat = f"HOLDFAST_EXAMPLES={CHUNK} python -m pytest -x --hypothesis-seed={seed} '{chosen.test}'"
+        sys.exit(f"{done.stdout}\n{done.stderr}\nto repeat: {repeat}")
+    chosen.examples += CHUNK
+    chosen.chunks += 1
+
+
+def main() -> None:
+    """Give every property its turn until all have had enough, or time is up."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    end = time.monotonic() + parser.parse_args().seconds
+    soaked = properties()
+    for chosen in soaked:
+        chosen.examples, chosen.chunks = kept().get(chosen.test, (0, 0))
+    while time.monotonic() < end:
+        chosen = min(soaked, key=lambda p: p.examples)
+        if chosen.examples >= TARGET:
+            print("every property has had its examples")
+            return
+        start = time.monotonic()
+        run(chosen)
+        PAGE.write_text(HEAD + "".join(p.row() for p in soaked))
+        print(f"{chosen.claim}: {chosen.examples} of {TARGET} ({time.monotonic() - start:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
