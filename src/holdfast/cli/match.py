@@ -1,0 +1,135 @@
+"""`holdfast match FILTERS EVENTS`: which filters match which events, as `contracts.md` §3 has it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from holdfast.cli.failure import Failure, decode, read_text
+from holdfast.cli.filter import indented
+from holdfast.errors import FilterError, InvalidEvent
+from holdfast.events.event import Event
+from holdfast.events.json_form import event_from_json
+from holdfast.filters.expression import Filter
+from holdfast.filters.parse import parse_filter
+from holdfast.matching.engine import new_index
+
+__all__ = ["add_arguments"]
+
+_READ_BYTES = 1 << 18
+
+
+def add_arguments(commands: Any) -> None:
+    """`holdfast match FILTERS EVENTS`."""
+    command = commands.add_parser(
+        "match",
+        help="match a file of filters against a file of events",
+        description="Prints one JSON line per event: its index from 0, and the line numbers of the filters that match.",
+    )
+    command.add_argument(
+        "filters", type=Path, metavar="FILTERS", help="one filter per line; blank and -- lines skipped"
+    )
+    command.add_argument(
+        "events", type=Path, metavar="EVENTS", help="events as JSON Lines; - reads standard input"
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Match, and print as the events come."""
+    index = new_index()
+    lines: list[int] = []
+    for line, filter in read_filters(options.filters):
+        subscription = index.add(filter)
+        assert subscription == len(lines)
+        lines.append(line)
+    name = "standard input" if str(options.events) == "-" else str(options.events)
+    count = 0
+    with opened(options.events) as source, progress() as shown:
+        task = shown.add_task("events", total=None)
+        for batch, failure in batches(source, name):
+            for matched in index.match(batch):
+                # Subscriptions were numbered in the order of the lines, so these ascend too.
+                result = {"event": count, "matches": [lines[i] for i in matched]}
+                sys.stdout.write(json.dumps(result) + "\n")
+                count += 1
+            sys.stdout.flush()
+            shown.update(task, completed=count)
+            if failure is not None:
+                raise failure
+    return 0
+
+
+def read_filters(path: Path) -> list[tuple[int, Filter]]:
+    """The filters of a file with their line numbers from 1.
+
+    :raises Failure: naming every bad filter.
+    """
+    filters: list[tuple[int, Filter]] = []
+    problems: list[str] = []
+    for number, text in enumerate(read_text(path).split("\n"), start=1):
+        if not text.strip() or text.startswith("--"):
+            continue
+        try:
+            filters.append((number, parse_filter(text)))
+        except FilterError as error:
+            problems.append(
+                f"{path}, line {number}, column {error.column}: {error.summary}\n\n{indented(error.pointed())}\n"
+            )
+    if problems:
+        raise Failure("\n".join([f"{len(problems)} bad filter{'s'[: len(problems) > 1]}", *problems]))
+    return filters
+
+
+def opened(path: Path) -> BinaryIO:
+    """The file, or standard input for ``-``."""
+    if str(path) == "-":
+        return sys.stdin.buffer
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+
+
+def batches(source: BinaryIO, name: str) -> Iterator[tuple[list[Event], Failure | None]]:
+    """Whatever has arrived since the last batch, as events; a bad one ends them, after those before it."""
+    number, rest = 0, b""
+    while True:
+        data = source.read1(_READ_BYTES) if hasattr(source, "read1") else source.read(_READ_BYTES)
+        if not data and not rest:
+            return
+        *complete, rest = (rest + data).split(b"\n") if data else (rest, b"")
+        events: list[Event] = []
+        for line in complete:
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                events.append(event_from_json(decode(line, name, number)))
+            except InvalidEvent as error:
+                yield events, Failure(f"{name}, line {number}: {error}")
+                return
+            except Failure as failure:
+                yield events, failure
+                return
+        yield events, None
+
+
+def progress() -> Progress:
+    """A counter on standard error, where that is a terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
