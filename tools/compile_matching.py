@@ -19,7 +19,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src"
 TARGET = SOURCES / "holdfast" / "matching" / "compiled"
-MODULES = ("posting", "bounds", "column", "trie", "automaton", "source", "catalogue", "hashed")
+MODULES = (
+    "posting",
+    "bounds",
+    "column",
+    "trie",
+    "linear_path",
+    "reading",
+    "automaton",
+    "source",
+    "catalogue",
+    "hashed",
+)
 
 SETUP = """
 from mypyc.build import mypycify

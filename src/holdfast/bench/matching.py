@@ -26,6 +26,7 @@ from holdfast.bench.xpath_workload import documents, patterns
 from holdfast.events.event import Event
 from holdfast.filters.expression import Filter, XPath
 from holdfast.filters.topic import ANYTHING
+from holdfast.filters.xpath import parse_xpath
 from holdfast.matching.engine import engines
 from holdfast.matching.index import MatchingIndex
 from holdfast.matching.naive import NaiveIndex
@@ -37,6 +38,7 @@ RUNS = 3
 BATCH = 64
 MATCHES = 10.0  # subscriptions that match an event, about, at every size
 CHURN = 10_000  # subscriptions whose adding and removing is timed, at full size
+CHANGING = 200  # documents, each after a change of the patterns
 ENOUGH_NS = 300_000_000  # a run of events lasts about this long, at least one batch
 
 
@@ -106,6 +108,7 @@ def jobs(*, largest: int = 1_000_000) -> list[Job]:
     ]
     found += [Job("xpath", "lxml", size) for size in (1_000, 10_000)]
     found += [Job("xpath", engine, size) for engine in indexed for size in (1_000, 10_000, 50_000)]
+    found += [Job("xpath, changing", engine, 10_000) for engine in indexed]
     return [job for job in found if job.size <= largest]
 
 
@@ -124,7 +127,8 @@ def measure(job: Job) -> Measurement:
     index: MatchingIndex = NaiveIndex() if job.engine == "naive" else engines()[job.engine]()
     bytes_each, add_us = _fill(index, workload, job.size)
     _time(index.match, [workload.event() for _ in range(20 * BATCH)])  # warm
-    runs = [_time_for(index.match, workload) for _ in range(RUNS)]
+    timed = _time_changing if job.kind == "xpath, changing" else _time_for
+    runs = [timed(index, workload) for _ in range(RUNS)]
     removed = random.Random(SEED).sample(range(job.size), min(CHURN, job.size // 2))
     return Measurement(
         job,
@@ -174,11 +178,24 @@ def _time(match: Callable[[list[Event]], list[list[int]]], events: list[Event]) 
     return (time.perf_counter_ns() - start) / len(events) / 1_000, matches / len(events)
 
 
-def _time_for(match: Callable[[list[Event]], list[list[int]]], workload: Workload) -> tuple[float, float]:
+def _time_for(index: MatchingIndex, workload: Workload) -> tuple[float, float]:
     """One run: as many fresh events as take long enough to be timed well."""
-    trial, _ = _time(match, [workload.event() for _ in range(BATCH)])
+    trial, _ = _time(index.match, [workload.event() for _ in range(BATCH)])
     count = max(BATCH, round(ENOUGH_NS / 1_000 / trial / BATCH) * BATCH)
-    return _time(match, [workload.event() for _ in range(min(count, 20_000))])
+    return _time(index.match, [workload.event() for _ in range(min(count, 20_000))])
+
+
+def _time_changing(index: MatchingIndex, workload: Workload) -> tuple[float, float]:
+    """The worst for the automaton: a pattern comes and goes before every document, so nothing learnt can be used."""
+    unlike = Filter(ANYTHING, XPath(parse_xpath("/unlike/all[others]")))
+    spent = matches = 0
+    for _ in range(CHANGING):
+        index.remove(index.add(unlike))
+        event = workload.event()
+        start = time.perf_counter_ns()
+        matches += len(index.match([event])[0])
+        spent += time.perf_counter_ns() - start
+    return spent / CHANGING / 1_000, matches / CHANGING
 
 
 def _time_removal(index: MatchingIndex, removed: list[int]) -> float:
