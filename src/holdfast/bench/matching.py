@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from lxml import etree
 
@@ -39,7 +39,8 @@ BATCH = 64
 MATCHES = 10.0  # subscriptions that match an event, about, at every size
 CHURN = 10_000  # subscriptions whose adding and removing is timed, at full size
 CHANGING = 200  # documents, each after a change of the patterns
-ENOUGH_NS = 300_000_000  # a run of events lasts about this long, at least one batch
+RUN_NS = 300_000_000  # spent in matching, in one run
+WARM_NS = 100_000_000  # and before the first
 
 
 class Workload(Protocol):
@@ -50,6 +51,9 @@ class Workload(Protocol):
 
     def event(self) -> Event:
         """The next event."""
+
+
+Matcher: TypeAlias = Callable[[list[Event]], list[list[int]]]
 
 
 class PathWorkload:
@@ -126,8 +130,8 @@ def measure(job: Job) -> Measurement:
     workload = _workload(job)
     index: MatchingIndex = NaiveIndex() if job.engine == "naive" else engines()[job.engine]()
     bytes_each, add_us = _fill(index, workload, job.size)
-    _time(index.match, [workload.event() for _ in range(20 * BATCH)])  # warm
-    timed = _time_changing if job.kind == "xpath, changing" else _time_for
+    _time(index.match, workload, WARM_NS)
+    timed = _time_changing if job.kind == "xpath, changing" else _time_steady
     runs = [timed(index, workload) for _ in range(RUNS)]
     removed = random.Random(SEED).sample(range(job.size), min(CHURN, job.size // 2))
     return Measurement(
@@ -169,20 +173,26 @@ def _resident_bytes() -> int:
     return pages * 4_096
 
 
-def _time(match: Callable[[list[Event]], list[list[int]]], events: list[Event]) -> tuple[float, float]:
-    """Microseconds and matches per event."""
-    matches = 0
-    start = time.perf_counter_ns()
-    for i in range(0, len(events), BATCH):
-        matches += sum(map(len, match(events[i : i + BATCH])))
-    return (time.perf_counter_ns() - start) / len(events) / 1_000, matches / len(events)
+def _time(match: Matcher, workload: Workload, enough_ns: int, batch: int = BATCH) -> tuple[float, float]:
+    """Microseconds and matches per event, over fresh batches until enough time was spent in matching.
+
+    Each batch is made just before it is matched, as a broker decodes it: what is measured is the index and not the
+    fetching of old events from memory.
+    """
+    spent = matches = events = 0
+    while spent < enough_ns:
+        made = [workload.event() for _ in range(batch)]
+        start = time.perf_counter_ns()
+        found = match(made)
+        spent += time.perf_counter_ns() - start
+        matches += sum(map(len, found))
+        events += batch
+    return spent / events / 1_000, matches / events
 
 
-def _time_for(index: MatchingIndex, workload: Workload) -> tuple[float, float]:
-    """One run: as many fresh events as take long enough to be timed well."""
-    trial, _ = _time(index.match, [workload.event() for _ in range(BATCH)])
-    count = max(BATCH, round(ENOUGH_NS / 1_000 / trial / BATCH) * BATCH)
-    return _time(index.match, [workload.event() for _ in range(min(count, 20_000))])
+def _time_steady(index: MatchingIndex, workload: Workload) -> tuple[float, float]:
+    """One run over subscriptions that stay as they are."""
+    return _time(index.match, workload, RUN_NS)
 
 
 def _time_changing(index: MatchingIndex, workload: Workload) -> tuple[float, float]:
@@ -217,7 +227,7 @@ def _measure_lxml(job: Job) -> Measurement:
             results.append([i for i, path in enumerate(paths) if path(document)])
         return results
 
-    runs = [_time(match, [workload.event() for _ in range(8)]) for _ in range(RUNS)]
+    runs = [_time(match, workload, RUN_NS, batch=1) for _ in range(RUNS)]
     return Measurement(
         job,
         event_us=statistics.median(us for us, _ in runs),
