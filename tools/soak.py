@@ -99,7 +99,7 @@ def run(chosen: Property) -> None:
 
 
 def main() -> None:
-    """Give every property its turn until all have had enough, or time is up."""
+    """Give every property its examples, the first of the list first, until time is up."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     end = time.monotonic() + parser.parse_args().seconds
@@ -107,8 +107,8 @@ def main() -> None:
     for chosen in soaked:
         chosen.examples, chosen.chunks = kept().get(chosen.test, (0, 0))
     while time.monotonic() < end:
-        chosen = min(soaked, key=lambda p: p.chunks)  # the first of those that have had fewest
-        if chosen.examples >= chosen.target:
+        chosen = next((p for p in soaked if p.examples < p.target), None)
+        if chosen is None:
             print("every property has had its examples")
             return
         start = time.monotonic()

@@ -5,10 +5,10 @@ is FALSE or NULL. It never raises, with Spark's ANSI mode on (the default) or of
 which nothing stands under a NOT that could be unknown, so FALSE and NULL need not be told apart anywhere.
 
 **What the rows must hold.** ``topic`` is the canonical topic. ``attributes`` is a VARIANT object with one field per
-attribute, of Spark's type BIGINT, DOUBLE, STRING, BOOLEAN or BINARY (as ``schema_of_variant`` names it; any width of
-integer counts as BIGINT); an absent attribute has no field, not a variant null. ``parse_json`` must not make it: it
-turns ``1.5`` into a DECIMAL and knows no binary. The session keeps ``spark.sql.parser.escapedStringLiterals`` off, as
-it is by default.
+attribute, of the type that ``schema_of_variant`` calls BIGINT (any width of integer), DOUBLE, STRING, BOOLEAN or BINARY;
+an absent attribute has no field, not a variant null. Its fields stand in the order of Java's strings, by UTF-16 code
+units: from 32 fields on Spark looks them up by bisection. ``parse_json`` must not make it: it turns ``1.5`` into a
+DECIMAL and knows no bytes. The session keeps ``spark.sql.parser.escapedStringLiterals`` off, as it is by default.
 
 **What must be registered**, only for filters that use XPATH or SHARD, as functions that return NULL for NULL:
 
