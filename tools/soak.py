@@ -107,10 +107,11 @@ def main() -> None:
     for chosen in soaked:
         chosen.examples, chosen.chunks = kept().get(chosen.test, (0, 0))
     while time.monotonic() < end:
-        chosen = next((p for p in soaked if p.examples < p.target), None)
-        if chosen is None:
+        waiting = [p for p in soaked if p.examples < p.target]
+        if not waiting:
             print("every property has had its examples")
             return
+        chosen = waiting[0]
         start = time.monotonic()
         run(chosen)
         PAGE.write_text(HEAD + "".join(p.row() for p in soaked))
