@@ -5,17 +5,17 @@ is FALSE or NULL. It never raises, with Spark's ANSI mode on (the default) or of
 which nothing stands under a NOT that could be unknown, so FALSE and NULL need not be told apart anywhere.
 
 **What the rows must hold.** ``topic`` is the canonical topic. ``attributes`` is a VARIANT object with one field per
-attribute, of the type that ``schema_of_variant`` calls BIGINT (any width of integer), DOUBLE, STRING, BOOLEAN or BINARY;
-an absent attribute has no field, not a variant null. Its fields stand in the order of Java's strings, by UTF-16 code
-units: from 32 fields on Spark looks them up by bisection. ``parse_json`` must not make it: it turns ``1.5`` into a
-DECIMAL and knows no bytes. The session keeps ``spark.sql.parser.escapedStringLiterals`` off, as it is by default.
+attribute, of the type that ``schema_of_variant`` calls BIGINT (any width of integer), DOUBLE, STRING, BOOLEAN or
+BINARY; an absent attribute has no field, not a variant null. Its fields stand in the order of Java's strings, by UTF-16
+code units: from 32 fields on Spark looks them up by bisection. ``parse_json`` must not make it: it turns ``1.5`` into
+a DECIMAL and knows no bytes. The session keeps ``spark.sql.parser.escapedStringLiterals`` off, as it is by default.
 
 **What must be registered**, only for filters that use XPATH or SHARD, as functions that return NULL for NULL:
 
 - ``holdfast_xpath(content_type STRING, payload BINARY, path STRING) -> BOOLEAN``: the truth of XPATH, NULL for
   unknown. Spark's own ``xpath_boolean`` raises on what is no XML and knows no limits.
 - ``holdfast_float_text(value DOUBLE) -> STRING``: ``canonical_text`` of a float. Java writes floats differently, and up
-  to version 18 not always with the fewest digits, so no SQL can rebuild it.
+  to version 18 not always with the fewest digits, which SQL cannot mend.
 
 **How it is done.** A VARIANT casts itself to anything (``'12'`` to 12, TRUE to 1), so each use of an attribute stands
 beside a test of its type. Int and float compare by exact value: bounds that a double might blur (from 2**53) are
@@ -252,8 +252,8 @@ def _number_attribute_test(name: str, intervals: _Intervals) -> _Sql:
     if all(math.isinf(value) or abs(value) < 2**53 for interval in intervals for value, _ in interval):
         # Rounding to a double keeps the order, and every int up to 2**53: one test does for both types.
         return _all([_is_type(name, "BIGINT", "DOUBLE"), _interval_test(_cast(name, "DOUBLE"), intervals)])
-    whole = _all([_is_type(name, "BIGINT"), _interval_test(_cast(name, "BIGINT"), _whole(intervals))])
-    real = _all([_is_type(name, "DOUBLE"), _interval_test(_cast(name, "DOUBLE"), _real(intervals))])
+    whole = _all([_is_type(name, "BIGINT"), _interval_test(_cast(name, "BIGINT"), _among_ints(intervals))])
+    real = _all([_is_type(name, "DOUBLE"), _interval_test(_cast(name, "DOUBLE"), _among_doubles(intervals))])
     return _any([whole, real])
 
 
@@ -264,7 +264,7 @@ def _shard_test(shard: ShardOf, region: Region) -> _Sql:
         f" WHEN 'BOOLEAN' THEN upper({text}) WHEN 'DOUBLE' THEN {FLOAT_TEXT_FUNCTION}(try_cast({field} AS DOUBLE)) END"
     )
     value = f"crc32(CAST({canonical_text} AS BINARY)) % {shard.count}"
-    return _known_interval_test(value, _whole(region.families[NUMBER]))
+    return _known_interval_test(value, _among_ints(region.families[NUMBER]))
 
 
 def _like(value: str, parts: Parts) -> _Sql:
@@ -278,7 +278,7 @@ def _like(value: str, parts: Parts) -> _Sql:
             pattern = "%".join(_characters(part, "_", "!%_", "!") for part in parts)
             return _Sql(f"{value} LIKE {_string(pattern)} ESCAPE '!'")
     # With more segments Spark's LIKE tries every place for each: seconds for four segments and 300 characters. An
-    # atomic group (?>…) takes the leftmost place and never another, which like.py explains to be enough.
+    # atomic group (?>…) takes the leftmost place and never another, which is enough, as like.py explains.
     first, *middles, last = (_characters(part, ".", _REGEX_SPECIAL, "\\") for part in parts)
     groups = "".join(f"(?>.*?{middle})" for middle in middles)
     end = rf".*{last}\z" if last else ""
@@ -372,7 +372,7 @@ def _equals(value: str, literals: list[str], *, negated: bool = False) -> _Sql:
     return _Sql(f"{value} {'NOT IN' if negated else 'IN'} ({', '.join(literals)})")
 
 
-def _whole(intervals: _Intervals) -> _Intervals:
+def _among_ints(intervals: _Intervals) -> _Intervals:
     """The same 64-bit integers, between cuts beside integers."""
     found: list[Interval] = []
     for low, high in intervals:
@@ -404,7 +404,7 @@ def _whole_cut(cut: Cut) -> Cut:
     return (following - 1, 1) if cut[1] else (following, 0)
 
 
-def _real(intervals: _Intervals) -> _Intervals:
+def _among_doubles(intervals: _Intervals) -> _Intervals:
     """The same doubles, between cuts beside doubles."""
     found: list[Interval] = []
     for interval in intervals:
@@ -495,6 +495,7 @@ class _Values:
         return whole, self._results.name("f", expression, value)
 
     def _is_real(self, expression: Expression) -> str:
+        """Whether not all its attributes are ints."""
         names = dict.fromkeys(attributes_of(expression))
         return " OR ".join(f"{self.read('i', name)} IS NULL" for name in names)
 
@@ -565,8 +566,8 @@ def _number_test(expression: Signed | Arithmetic, region: Region) -> _Sql:
         return _TRUE if region.absent else _FALSE
     values = _Values()
     whole, real = values.number(expression)
-    parts = [_known_interval_test(whole, _whole(numbers))] if whole else []
-    parts.append(_known_interval_test(real, _real(numbers)))
+    parts = [_known_interval_test(whole, _among_ints(numbers))] if whole else []
+    parts.append(_known_interval_test(real, _among_doubles(numbers)))
     if region.absent:
         parts.insert(0, _all(_Sql(f"{value} IS NULL") for value in (whole, real) if value))
     return values.condition(parts)
