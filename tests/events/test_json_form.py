@@ -9,7 +9,8 @@ from test_event import AT_THE_LIMIT, SMALL, assert_same, events
 
 from holdfast.errors import InvalidEvent
 from holdfast.events.event import Event, make_event
-from holdfast.events.json_form import event_from_json, event_to_json, time_from_text, time_to_text
+from holdfast.events.json_form import event_from_json, event_to_json
+from holdfast.events.timestamp import time_from_text, time_to_text
 from holdfast.events.value import INT_MAX, INT_MIN, Value
 
 # --- there and back ---------------------------------------------------------------------------------------------

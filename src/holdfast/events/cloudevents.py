@@ -38,17 +38,23 @@ from typing import Final, TypeAlias, cast
 from urllib.parse import quote, unquote
 
 from holdfast.errors import InvalidEvent
+from holdfast.events.cloudevents_data import (
+    is_json_type,
+    json_data,
+    raw_data,
+    refuse_foreign_charset,
+    text_or_base64,
+)
 from holdfast.events.event import DEFAULT_LIMITS, Event, Limits, make_event
-from holdfast.events.json_form import (
+from holdfast.events.strict_json import (
     bytes_from_base64,
     bytes_from_text,
     decode_utf8,
     dump_json,
     object_member,
     read_object,
-    time_from_text,
-    time_to_text,
 )
+from holdfast.events.timestamp import time_from_text, time_to_text
 from holdfast.events.value import INT_MAX, Value, kind_of, shown
 
 __all__ = [
@@ -99,11 +105,11 @@ def to_structured(event: Event) -> bytes:
     members: dict[str, object] = {**context}
     if typed:
         members["holdfastattributes"] = _typed_text(typed)
-    raw = _json_data(event)
+    raw = json_data(event)
     if raw is not None:
         return f'{dump_json(members)[:-1]},"data":{raw}}}'.encode()
     if event.payload:
-        members.update(_text_or_base64(event))
+        members.update(text_or_base64(event))
     return dump_json(members).encode()
 
 
@@ -121,10 +127,10 @@ def from_structured(text: str | bytes, limits: Limits = DEFAULT_LIMITS) -> Event
         if data is not None:
             raise InvalidEvent("data_base64", "stands beside data; give one of them")
         payload = bytes_from_base64("data_base64", encoded)
-    elif has_data and _is_json_type(context.setdefault("datacontenttype", "application/json")):
-        payload = bytes_from_text("data", _raw_data(decoded))
+    elif has_data and is_json_type(context.setdefault("datacontenttype", "application/json")):
+        payload = bytes_from_text("data", raw_data(decoded))
     elif data is not None:
-        _refuse_foreign_charset(context["datacontenttype"])
+        refuse_foreign_charset(context["datacontenttype"])
         payload = bytes_from_text("data", data)
     else:
         payload = b""
@@ -397,89 +403,3 @@ def _percent_decoded(field: str, text: str) -> str:
 
 def _announces_structured(content_type: str) -> bool:
     return content_type.lower().startswith("application/cloudevents")
-
-
-# --- data in the JSON format ------------------------------------------------------------------------------------
-
-_CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([^\s;"]*)', re.IGNORECASE)
-_SPLICED_NESTING_MAX: Final = 64  # what lies deeper goes as base64: readers have limits of their own
-
-
-def _is_json_type(content_type: object) -> bool:
-    if not isinstance(content_type, str):
-        return False  # refused when the attribute is read
-    subtype = content_type.partition(";")[0].strip().lower().partition("/")[2]
-    return subtype == "json" or subtype.endswith("+json")
-
-
-def _foreign_charset(content_type: str) -> str | None:
-    found = _CHARSET.search(content_type)
-    return found[1] if found and found[1].lower() not in ("utf-8", "utf8", "us-ascii") else None
-
-
-def _refuse_foreign_charset(content_type: object) -> None:
-    charset = _foreign_charset(content_type) if isinstance(content_type, str) else None
-    if charset is not None:
-        raise InvalidEvent("data", f"is text in charset {shown(charset)}, not UTF-8; send data_base64")
-
-
-def _json_data(event: Event) -> str | None:
-    """The payload as it can stand after ``"data":`` and be found there again, if it is JSON at all."""
-    if not (event.payload and _is_json_type(event.content_type)):
-        return None
-    try:
-        text = event.payload.decode()
-        if text != text.strip() or not text.isprintable():
-            return None
-        value = read_object(f'{{"data":{text}}}')
-    except (UnicodeDecodeError, InvalidEvent):
-        return None
-    return text if len(value) == 1 and _is_shallow(value["data"]) else None
-
-
-def _is_shallow(value: object) -> bool:
-    level = [value]
-    for _ in range(_SPLICED_NESTING_MAX):
-        level = [child for parent in level for child in _children(parent)]
-        if not level:
-            return True
-    return False
-
-
-def _children(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
-
-
-def _text_or_base64(event: Event) -> dict[str, object]:
-    """Text stands for itself only where the reader will not take it for JSON or for another charset."""
-    content_type = event.content_type
-    if content_type and not _is_json_type(content_type) and _foreign_charset(content_type) is None:
-        try:
-            return {"data": event.payload.decode()}
-        except UnicodeDecodeError:
-            pass
-    return {"data_base64": base64.b64encode(event.payload).decode("ascii")}
-
-
-def _raw_data(text: str) -> str:
-    """The text of the member ``data``, in an object that ``read_object`` has read and that has it.
-
-    The nesting cannot be too deep here: there it was one level deeper, and so was the stack.
-    """
-    decoder = json.JSONDecoder(parse_int=str)  # as it stands: Python refuses to convert very long numbers
-    at = _skip_space(text, text.index("{") + 1)
-    while True:
-        key, at = decoder.raw_decode(text, at)
-        start = _skip_space(text, text.index(":", at) + 1)
-        _, at = decoder.raw_decode(text, start)
-        if key == "data":
-            return text[start:at]
-        at = _skip_space(text, text.index(",", at) + 1)
-
-
-def _skip_space(text: str, at: int) -> int:
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
