@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,11 +41,20 @@ setup(name="compiled", packages=[], ext_modules=mypycify({files!r}, opt_level="3
 
 
 def compiler() -> str | None:
-    """The C compiler Python was told of, or any; None without one or without Python's headers."""
-    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    """A C compiler that can build a module for this Python: the one Python was told of, or any; None without one."""
     names = [(sysconfig.get_config_var("CC") or "cc").split()[0], "cc", "gcc", "clang"]
-    found = [path for name in names if (path := shutil.which(name))]
-    return found[0] if found and header.exists() else None
+    found = (path for name in names if (path := shutil.which(name)))
+    return next((path for path in found if compiles(path)), None)
+
+
+def compiles(cc: str) -> bool:
+    """Whether a compiler finds Python's headers and its own."""
+    include = sysconfig.get_paths()["include"]
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "probe.c"
+        source.write_text("#include <Python.h>\n")
+        command = [cc, f"-I{include}", "-c", str(source), "-o", str(source.with_suffix(".o"))]
+        return subprocess.run(command, capture_output=True).returncode == 0
 
 
 def fingerprint() -> str:
@@ -85,12 +95,13 @@ def build(tree: Path, files: list[str], cc: str) -> None:
 
 def main() -> None:
     """Compile, unless there is nothing to do it with or nothing has changed."""
-    cc = compiler()
-    if cc is None:
-        print("no C compiler with Python headers: holdfast.matching runs as pure Python")
-        return
     stamp, wanted = TARGET / "fingerprint", fingerprint()
     if stamp.exists() and stamp.read_text() == wanted:
+        return
+    cc = compiler()
+    if cc is None:
+        shutil.rmtree(TARGET, ignore_errors=True)  # better none than one that is older than its sources
+        print("no C compiler with Python headers: holdfast.matching runs as pure Python")
         return
     tree = ROOT / "build" / "compiled"
     shutil.rmtree(tree, ignore_errors=True)
