@@ -40,13 +40,18 @@ _PER_PREFIX_CHARACTER: Final = 0.25
 class SymbolTest(Test):
     """Equality with a value that other subscriptions may ask for too; counted at its symbol."""
 
-    __slots__ = ("symbol",)
+    __slots__ = ("_alone", "symbol")
 
     is_shared: ClassVar[bool] = True
 
     def __init__(self, lane: int, lo: float, hi: float, symbol: Symbol) -> None:
         super().__init__(lane, lo, hi)
         self.symbol = symbol
+        self._alone: tuple[Test, ...] = (self,)
+
+    def alone(self) -> tuple[Test, ...]:
+        """Itself, so that it is counted; one tuple for all who hold it."""
+        return self._alone
 
 
 class Filed(Bucket):
@@ -187,11 +192,12 @@ class Column(Source):
             touched.append(self.text)
             if symbol.entries:
                 found.append(symbol.entries)
-        for length in self.prefix_lengths:
-            if length <= len(value):
-                bucket = self.prefixes.get(value[:length])
-                if bucket is not None:
-                    found.append(bucket.entries)
+        if self.prefixes:
+            for length in self.prefix_lengths:
+                if length <= len(value):
+                    bucket = self.prefixes.get(value[:length])
+                    if bucket is not None:
+                        found.append(bucket.entries)
         if len(self.text_above):
             self.text_above.collect_upto((value, 0), found)
         if len(self.text_below):

@@ -96,10 +96,8 @@ class HashedIndex:
         for entries in found:
             for entry in entries:
                 value = vector[entry.lane]
-                # A wide test has NaN for bounds and is asked in full; any other has failed here.
-                if not (entry.lo <= value < entry.hi) and (
-                    entry.lo == entry.lo or not self._holds_wide(entry.first)
-                ):
+                # Bounds that are NaN mean that the first test is a wide one; it is asked among the others.
+                if not (entry.lo <= value < entry.hi) and entry.lo == entry.lo:
                     continue
                 if entry.more and not self._hold(entry.more):
                     continue
@@ -115,6 +113,7 @@ class HashedIndex:
         vector = self._catalogue.vector
         for test in tests:
             value = vector[test.lane]
+            # A wide test has NaN for bounds and is asked in full; any other has failed here.
             if not (test.lo <= value < test.hi) and (test.lo == test.lo or not self._holds_wide(test)):
                 return False
         return True
@@ -196,7 +195,7 @@ class HashedIndex:
             column.memo = column.compute(self._whole_subject())
         return column.memo
 
-    def _holds_wide(self, test: Test | None) -> bool:
+    def _holds_wide(self, test: Test) -> bool:
         wide = cast(WideTest, test)
         source = wide.source
         if isinstance(source, PathSource):

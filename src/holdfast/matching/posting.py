@@ -35,6 +35,10 @@ class Test:
         self.lo = lo
         self.hi = hi
 
+    def alone(self) -> tuple[Test, ...]:
+        """What an entry must keep of its only test, beside the three numbers."""
+        return NO_TESTS
+
 
 class WideTest(Test):
     """Membership of a column's value in a region, asked in full."""
@@ -47,6 +51,10 @@ class WideTest(Test):
         super().__init__(0, NAN, NAN)
         self.source = source
         self.region = region
+
+    def alone(self) -> tuple[Test, ...]:
+        """Itself: there are no numbers."""
+        return (self,)
 
 
 class Source:
@@ -95,21 +103,21 @@ ONCE: Final = -1
 class Entry:
     """One subscription in the index.
 
-    Its first test is written into the entry itself (``lane``, ``lo``, ``hi``), so that most candidates are turned away
-    without another look at memory. ``first`` is that test where somebody else holds it too, or where it is wide.
+    The numbers of its first test are written into the entry itself (``lane``, ``lo``, ``hi``, at its head), so that
+    most candidates are turned away without another look at memory. ``more`` holds the other tests, and the first one
+    too if it is more than three numbers.
     """
 
-    __slots__ = ("bucket", "extra", "first", "hi", "lane", "lo", "more", "subscription")
+    __slots__ = ("bucket", "extra", "hi", "lane", "lo", "more", "subscription")
 
     def __init__(self, subscription: int) -> None:
-        self.subscription = subscription
         self.lane = 0
         self.lo = ALWAYS_LO
         self.hi = ALWAYS_HI
-        self.first: Test | None = None
+        self.subscription = subscription
         self.more: tuple[Test, ...] = NO_TESTS
-        self.bucket: Bucket | None = None
         self.extra: Extra | None = None
+        self.bucket: Bucket | None = None
 
     def ask(self, tests: list[Test]) -> None:
         """Ask these tests of every event that finds the entry."""
@@ -117,16 +125,18 @@ class Entry:
             return
         first = tests[0]
         self.lane, self.lo, self.hi = first.lane, first.lo, first.hi
-        self.first = first if first.is_shared else None
-        if len(tests) > 1:
-            self.more = tuple(tests[1:])
+        if len(tests) == 1:
+            self.more = first.alone()
+        else:
+            self.more = tuple(tests if first.is_shared else tests[1:])
 
     def tests(self) -> list[Test]:
         """The tests it asks; a plain first test is made anew."""
-        if self.lane == 0 and self.first is None:
+        if self.lane == 0 and not self.more:
             return []
-        first = Test(self.lane, self.lo, self.hi) if self.first is None else self.first
-        return [first, *self.more]
+        if self.more and self.more[0].is_shared and self.more[0].lane == self.lane:
+            return list(self.more)
+        return [Test(self.lane, self.lo, self.hi), *self.more]
 
     def buckets(self) -> tuple[Bucket, ...]:
         """Every bucket it is filed in."""
@@ -138,10 +148,9 @@ class Entry:
         """From now on nothing matches; the buckets forget it when they are tidied."""
         self.lane = 0
         self.lo, self.hi = ALWAYS_HI, ALWAYS_LO
-        self.first = None
         self.more = NO_TESTS
-        self.bucket = None
         self.extra = None
+        self.bucket = None
 
 
 class Bucket:
