@@ -31,13 +31,19 @@ class PeersFault(HoldfastError):
 
 
 class InvalidEvent(CallersFault):
-    """An event breaks a rule or a limit; ``field`` names the part, ``limit`` the setting, if one was hit."""
+    """An event breaks a rule or a limit; ``field`` names the part, ``limit`` the setting, if one was hit.
 
-    def __init__(self, field: str, problem: str, *, limit: str | None = None) -> None:
+    ``column``, from 1, is the place in the text it was read from, where that is no JSON.
+    """
+
+    def __init__(
+        self, field: str, problem: str, *, limit: str | None = None, column: int | None = None
+    ) -> None:
         super().__init__(f"{field}: {problem}" + (f" (limit {limit})" if limit else ""))
         self.field = field
         self.problem = problem
         self.limit = limit
+        self.column = column
 
 
 class FilterError(CallersFault):

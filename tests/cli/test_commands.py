@@ -111,6 +111,14 @@ def test_bench_reports_every_job_and_writes_the_page(
     assert page.read_text().count("| predicates |") >= 2
 
 
+@pytest.mark.parametrize("arguments", [["--largest", "10"], ["--markdown", "no/such/folder/page.md"]])
+def test_bench_refuses_what_cannot_work_before_it_measures(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "matching", *arguments]) == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["match"], ["filter", "explain"]])
 def test_wrong_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:

@@ -65,7 +65,27 @@ def test_a_bad_event_is_reported_where_it_stands(
     assert main(["match", str(filters), str(events)]) == 2
     out, err = capsys.readouterr()
     assert out == '{"event": 0, "matches": [6]}\n', "what stood before it was matched, nothing after it"
-    assert err.startswith(f"holdfast: {events}, line 3: topic: ")
+    assert err.startswith(f"holdfast: {events}, line 3, column 2: topic: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ('{"topic": "a",}', "line 1, column 15: json: is not JSON: "),
+        ('{"topic": "a", "attributes": {"b": [1]}}', "line 1, column 31: attributes.b: is an array; "),
+        (
+            '{"topic": "a", "atributes": {}}',
+            "line 1, column 16: atributes: is not a member of an event; did you mean",
+        ),
+        ("{}", "line 1, column 1: topic: "),
+    ],
+)
+def test_a_bad_event_has_a_column(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str], line: str, place: str
+) -> None:
+    files[1].write_text(line)
+    assert main(["match", *map(str, files)]) == 2
+    assert place in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -125,7 +145,7 @@ def test_standard_input_is_read_for_a_dash(
     assert main(["match", str(files[0]), "-"]) == 2
     out, err = capsys.readouterr()
     assert out == '{"event": 0, "matches": [6]}\n'
-    assert err.startswith("holdfast: standard input, line 2: topic: ")
+    assert err.startswith("holdfast: standard input, line 2, column 2: topic: ")
 
 
 def test_an_event_is_answered_before_the_next_one_arrives(files: tuple[Path, Path]) -> None:

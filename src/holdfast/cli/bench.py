@@ -14,6 +14,7 @@ from rich.table import Table
 
 from holdfast.bench.matching import Job, Measurement, jobs, measure_all
 from holdfast.bench.report import COLUMNS, figures, markdown, rows
+from holdfast.cli.failure import Failure
 
 __all__ = ["add_arguments"]
 
@@ -35,6 +36,10 @@ def add_arguments(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure, and show what came out."""
     programme = jobs(largest=options.largest)
+    if not programme:
+        raise Failure(f"--largest {options.largest}: nothing is that small; expected 1000 or more")
+    if options.markdown is not None and not options.markdown.parent.is_dir():
+        raise Failure(f"--markdown {options.markdown}: there is no folder {options.markdown.parent}")
     measured: list[Measurement] = []
     with _progress() as progress:
         task = progress.add_task("", total=len(programme))

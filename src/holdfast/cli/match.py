@@ -111,15 +111,25 @@ def batches(source: BinaryIO, name: str) -> Iterator[tuple[list[Event], Failure 
             number += 1
             if not line.strip():
                 continue
+            text = ""
             try:
-                events.append(event_from_json(decode(line, name, number)))
+                text = decode(line, name, number)
+                events.append(event_from_json(text))
             except InvalidEvent as error:
-                yield events, Failure(f"{name}, line {number}: {error}")
+                yield events, Failure(f"{name}, line {number}, column {column_of(error, text)}: {error}")
                 return
             except Failure as failure:
                 yield events, failure
                 return
         yield events, None
+
+
+def column_of(error: InvalidEvent, line: str) -> int:
+    """Where in its line an event is wrong: where it ceases to be JSON, or where the member stands; else its start."""
+    if error.column is not None:
+        return error.column
+    member = error.field.removeprefix("attributes.")
+    return max(line.find(json.dumps(member, ensure_ascii=False)), 0) + 1
 
 
 def progress() -> Progress:

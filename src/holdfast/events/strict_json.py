@@ -68,7 +68,8 @@ def read_object(text: str | bytes, field: str = "json") -> dict[str, object]:
         value = _DECODER.decode(decode_utf8(field, text).removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         problem = error.msg[0].lower() + error.msg[1:].removesuffix(" at")
-        raise InvalidEvent(field, f"is not JSON: {problem}, character {error.pos + 1}") from None
+        column = error.pos + 1
+        raise InvalidEvent(field, f"is not JSON: {problem}, character {column}", column=column) from None
     except RecursionError:
         raise InvalidEvent(field, "is nested too deeply") from None
     if not isinstance(value, dict):
