@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -172,3 +174,22 @@ def test_a_reader_that_leaves_early_causes_no_complaint(files: tuple[Path, Path]
     _, err = process.communicate()
     assert err == b""
     assert process.returncode == 141
+
+
+def test_progress_on_a_terminal_leaves_the_output_alone(files: tuple[Path, Path]) -> None:
+    files[1].write_text('{"topic": "orders/x"}\n' * 20_000)
+    command = [sys.executable, "-m", "holdfast.cli.main", "match", *map(str, files)]
+    terminal, end = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=end) as process:
+        os.close(end)
+        assert process.stdout is not None
+        lines = process.stdout.read().splitlines()
+        shown = b""
+        with suppress(OSError):  # how a terminal says that nobody is left at its other end
+            while chunk := os.read(terminal, 65_536):
+                shown += chunk
+    os.close(terminal)
+    assert len(lines) == 20_000
+    assert json.loads(lines[-1]) == {"event": 19_999, "matches": [6]}
+    assert b"events" in shown
+    assert b"matches" not in shown

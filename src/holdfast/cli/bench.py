@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
 
 from holdfast.bench.matching import Job, Measurement, jobs, measure_all
 from holdfast.bench.report import COLUMNS, figures, markdown, rows
 from holdfast.cli.failure import Failure
+from holdfast.cli.progress import progress
 
 __all__ = ["add_arguments"]
 
@@ -41,12 +42,12 @@ def run(options: argparse.Namespace) -> int:
     if options.markdown is not None and not options.markdown.parent.is_dir():
         raise Failure(f"--markdown {options.markdown}: there is no folder {options.markdown.parent}")
     measured: list[Measurement] = []
-    with _progress() as progress:
-        task = progress.add_task("", total=len(programme))
-        _announce(progress, task, programme, 0)
+    with progress(beside_output=not options.json) as shown:
+        task = shown.add_task("", total=len(programme))
+        _announce(shown, task, programme, 0)
         for measurement in measure_all(programme):
             measured.append(measurement)
-            _announce(progress, task, programme, len(measured))
+            _announce(shown, task, programme, len(measured))
             if options.json:
                 sys.stdout.write(json.dumps(measurement.as_json()) + "\n")
                 sys.stdout.flush()
@@ -57,15 +58,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _progress() -> Progress:
-    columns = (TextColumn("{task.description:40}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
-
-
-def _announce(progress: Progress, task: Any, programme: list[Job], done: int) -> None:
+def _announce(shown: Progress, task: Any, programme: list[Job], done: int) -> None:
     job = programme[done] if done < len(programme) else None
     text = "done" if job is None else f"{job.kind}, {job.engine}, {job.size:,}"
-    progress.update(task, completed=done, description=text)
+    shown.update(task, completed=done, description=text)
 
 
 def _show(measured: list[Measurement]) -> None:

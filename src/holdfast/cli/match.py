@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from holdfast.cli.failure import Failure, decode, read_text
 from holdfast.cli.filter import indented
+from holdfast.cli.progress import progress
 from holdfast.errors import FilterError, InvalidEvent
 from holdfast.events.event import Event
 from holdfast.events.json_form import event_from_json
@@ -130,16 +128,3 @@ def column_of(error: InvalidEvent, line: str) -> int:
         return error.column
     member = error.field.removeprefix("attributes.")
     return max(line.find(json.dumps(member, ensure_ascii=False)), 0) + 1
-
-
-def progress() -> Progress:
-    """A counter on standard error, where that is a terminal."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
