@@ -156,9 +156,9 @@ def test_the_size_is_limited_exactly() -> None:
 
 
 def test_ten_thousand_levels_are_refused_without_reading_on() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert refused(nested(10_000)).limit == "depth"
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 # Entities and strangers' files
@@ -187,9 +187,9 @@ LONG = b"x" * 50_000
     ],
 )
 def test_bombs_are_refused_quickly_and_in_little_memory(payload: bytes) -> None:
-    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     assert refused(payload).limit == "entities"
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024  # KiB
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -296,9 +296,9 @@ HARD = hard_questions()
 @pytest.mark.parametrize("name", HARD)
 def test_hard_questions_are_given_up_in_time(name: str) -> None:
     general, special = (parse_filter(f"# WHERE {text}") for text in HARD[name])
-    started = perf_counter()
+    started = process_time()
     covers(general, special)
-    assert perf_counter() - started < SECONDS_MAX
+    assert process_time() - started < SECONDS_MAX
 
 
 def test_a_question_that_the_budget_does_not_cover_is_answered_with_no() -> None:

@@ -157,12 +157,12 @@ def test_a_string_is_a_number_with_white_space_minus_digits_and_point_only() -> 
 
 def test_nested_descendant_steps_stay_polynomial() -> None:
     document = parse_document(b"<a>" * 250 + b"</a>" * 250)
-    started = time.perf_counter()
+    started = time.process_time()
     assert not selects(parse_xpath("//a" * 30 + "//b"), document)
     assert not selects(parse_xpath("//a[.//a[.//a[.//a[.//b]]]]" * 8), document)
     assert selects(parse_xpath("//a" * 250), document)
     assert not selects(parse_xpath("//a" * 251), document)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 # Covering
@@ -284,7 +284,7 @@ def test_pairs_narrowed_by_construction_are_recognised() -> None:
 
 
 def test_covering_large_patterns_takes_nodes_times_nodes() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert path_covers(parse_xpath("//a" * 250), parse_xpath("/a" * 256))
     assert not path_covers(parse_xpath("//a" * 200 + "//b"), parse_xpath("/a" * 256))
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

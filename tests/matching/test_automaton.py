@@ -352,9 +352,9 @@ def test_deep_documents_and_nested_descendants_stay_polynomial(engine: Engine) -
     paths.append("//a[.//a[@x = 1]][.//x]" * 4)
     text = "<a x='1'>" * 120 + "<x/>" + "</a>" * 60 + "<a>" * 100 + "<y/>" + "</a>" * 160
     expected = [path for path in paths if selects(parse_xpath(path), document(text))]
-    started = time.perf_counter()
+    started = time.process_time()
     assert matching(engine, paths, text) == sorted(expected)
-    assert time.perf_counter() - started < 3.0
+    assert time.process_time() - started < 3.0
 
 
 def test_patterns_of_the_greatest_size_need_no_deep_stack() -> None:
