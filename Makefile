@@ -3,7 +3,6 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 RUN    := $(VENV)/bin/
-SECONDS_OF_SOAK ?= 0
 
 .PHONY: demo test check bench soak compile clean
 
@@ -19,7 +18,7 @@ check: $(VENV)/develop
 	$(RUN)mypy
 
 bench: $(VENV)/develop compile
-	$(RUN)holdfast bench matching
+	$(RUN)holdfast bench matching --markdown docs/benchmarks.md
 
 soak: $(VENV)/develop compile
 	$(RUN)python tools/soak.py
