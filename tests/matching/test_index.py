@@ -243,6 +243,22 @@ def test_the_document_is_parsed_only_if_a_candidate_looks_inside(monkeypatch: py
     assert len(parsed) == 2, "once per event, however many ask"
 
 
+@pytest.mark.parametrize("literals", [[str(i) for i in range(3_000)], [f"'s{i}'" for i in range(3_000)]])
+def test_what_a_long_not_in_leaves_is_not_filed_in_thousands_of_pieces(literals: list[str]) -> None:
+    index, naive = HashedIndex(), NaiveIndex()
+    filter = parse_filter(f"# WHERE x NOT IN ({', '.join(literals)})")
+    for engine in (index, naive):
+        engine.add(filter)
+    entry = index._entries[0]
+    assert entry is not None
+    assert len(entry.buckets()) == 1
+    values: list[float | str] = [-1, 0, 0.5, 2_999, 2_999.5, 3_000, "s0", "s1x", "", "t"]
+    events = [Event("t", {"x": value}) for value in values]
+    assert index.match(events) == naive.match(events)
+    index.remove(0)
+    assert_empty(index)
+
+
 def test_removed_subscriptions_leave_the_buckets_they_shared() -> None:
     index = HashedIndex()
     ids = [index.add(parse_filter("# WHERE k = 'same'")) for _ in range(1_000)]

@@ -33,6 +33,7 @@ __all__ = [
     "TRUE_ONLY",
     "Cut",
     "Interval",
+    "Intervals",
     "Region",
     "after_prefix",
     "comparison_region",

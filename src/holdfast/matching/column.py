@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from holdfast.events.value import Value
-from holdfast.filters.region import PRESENT, Cut, Region, after_prefix
+from holdfast.filters.region import PRESENT, Cut, Intervals, Region, after_prefix
 from holdfast.filters.subject import Subject
 from holdfast.matching.bounds import Bounds
 from holdfast.matching.posting import NAN, Bucket, Entry, Source, Test, WideTest
@@ -28,6 +28,7 @@ _EXACT: Final = (
     2.0**53
 )  # below it every integer is a float, and no integer lies between two neighbouring floats
 _HUGE: Final = 1e200  # grids clamp here, so that scaling never overflows
+_PIECES_MAX: Final = 16  # intervals of one subscription in one column
 _FINEST: Final = -40  # exponent of the smallest cell
 
 _SMOOTHING: Final = 8.0  # subscriptions before the sample is believed
@@ -270,9 +271,10 @@ class Column(Source):
             buckets.append(self._filed(self.present, None))
             exact = region.families == PRESENT.families
         else:
-            for low, high in numbers:
+            exact = not is_crumbled(numbers) and not is_crumbled(strings)
+            for low, high in whole(numbers):
                 exact = self._file_numbers(low, high, buckets) and exact
-            for low, high in strings:
+            for low, high in whole(strings):
                 exact = self._file_strings(low, high, buckets) and exact
             for low, high in booleans:
                 for truth in range(low[0], high[0]):
@@ -405,6 +407,21 @@ class Column(Source):
                 del self.prefix_lengths[length]
         elif bucket.home is not self.points and not bucket.home:
             self.grids = [grid for grid in self.grids if grid.cells]
+
+
+def is_crumbled(intervals: Intervals) -> bool:
+    """Whether there are so many intervals, other than points, that filing each would cost more than it saves.
+
+    That is what NOT IN leaves: nearly everything, in pieces.
+    """
+    if len(intervals) <= _PIECES_MAX:
+        return False
+    return sum(low[0] != high[0] for low, high in intervals) > _PIECES_MAX
+
+
+def whole(intervals: Intervals) -> Intervals:
+    """The intervals; crumbled ones as the one they were cut from."""
+    return ((intervals[0][0], intervals[-1][1]),) if is_crumbled(intervals) else intervals
 
 
 def floor_float(value: int) -> float:
