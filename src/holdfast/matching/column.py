@@ -416,7 +416,7 @@ def is_crumbled(intervals: Intervals) -> bool:
     """
     if len(intervals) <= _PIECES_MAX:
         return False
-    return sum(low[0] != high[0] for low, high in intervals) > _PIECES_MAX
+    return len([low for low, high in intervals if low[0] != high[0]]) > _PIECES_MAX
 
 
 def whole(intervals: Intervals) -> Intervals:
