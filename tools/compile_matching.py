@@ -23,6 +23,7 @@ TARGET = SOURCES / "holdfast" / "matching" / "compiled"
 MODULES = (
     "posting",
     "bounds",
+    "interval",
     "column",
     "trie",
     "linear_path",

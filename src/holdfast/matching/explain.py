@@ -8,8 +8,8 @@ from holdfast.filters.expression import Arithmetic, Attribute, Filter, Literal, 
 from holdfast.filters.normal import Member, ShardOf
 from holdfast.filters.region import BOOLEAN, BYTES, NUMBER, STRING, TOP, TRUE_ONLY, Cut, Region
 from holdfast.filters.text import condition_text, expression_text, name_text
-from holdfast.matching.column import shared_prefix
 from holdfast.matching.hashed import HashedIndex
+from holdfast.matching.interval import shared_prefix
 
 __all__ = ["indexed_on", "member_text"]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.filters.region import Cut, after_prefix
-from holdfast.matching.column import clamp, float_bound, floor_float, shared_prefix
+from holdfast.matching.interval import clamp, float_bound, floor_float, shared_prefix
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 EDGES = st.sampled_from(
