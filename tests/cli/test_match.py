@@ -80,6 +80,13 @@ def test_a_bad_event_is_reported_where_it_stands(
             "line 1, column 16: atributes: is not a member of an event; did you mean",
         ),
         ("{}", "line 1, column 1: topic: "),
+        ("[1]", "line 1, column 1: json: must be an object"),
+        ('{"topic": ' + "[" * 100_000, "line 1, column 1: json: "),
+        ('{"topic": "a", "attributes": {"n": ' + "9" * 5_000 + "}}", "line 1, column 31: attributes.n: "),
+        ('  {"attributes": {"topic": 1}}', "line 1, column 3: topic: is missing"),
+        ('{"topic": "a", "attributes": {"b": "a", "a": [1]}}', "line 1, column 41: attributes.a: "),
+        ('{"topic": "payload", "payload": 5}', "line 1, column 22: payload: "),
+        ('{"topic": "a", "topic": "b"}', "line 1, column 16: topic: appears twice"),
     ],
 )
 def test_a_bad_event_has_a_column(
@@ -88,6 +95,19 @@ def test_a_bad_event_has_a_column(
     files[1].write_text(line)
     assert main(["match", *map(str, files)]) == 2
     assert place in capsys.readouterr().err
+
+
+def test_a_line_that_is_not_utf8_hides_no_other_bad_filter(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    files[0].write_bytes(b"# WHERE\n#\n# WHERE \xff = 1\n# WHERE a =\n")
+    assert main(["match", *map(str, files)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("holdfast: 3 bad filters\n")
+    assert "line 1, column 8: " in err
+    assert "line 3, column 9: byte 0xFF is not UTF-8; expected UTF-8 text" in err
+    assert "line 4, column 12: " in err
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -284,3 +284,8 @@ def test_the_deepest_filter_needs_far_fewer_frames_than_python_has(text: str) ->
     assert work_of(lambda: compile_filter(filter)(event)).frames < 300
     assert work_of(lambda: parse_filter(str(filter)) == filter).frames < 600
     assert work_of(lambda: hash(filter)).frames < 300
+
+
+@pytest.mark.parametrize("text", ["a = b--1", "a = b -- 1", "a = b - -1", "a = b-- 1", "a = b -(-1)"])
+def test_two_signs_before_a_number_are_arithmetic(text: str) -> None:
+    assert str(parse_filter(f"# WHERE {text}")) == "# WHERE a = b - -1"

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from holdfast.cli.failure import Failure, decode, read_text
+from holdfast.cli.failure import Failure, decode, read_bytes
 from holdfast.cli.filter import indented
 from holdfast.cli.progress import progress
 from holdfast.errors import FilterError, InvalidEvent
 from holdfast.events.event import Event
 from holdfast.events.json_form import event_from_json
+from holdfast.events.strict_json import places
 from holdfast.filters.expression import Filter
 from holdfast.filters.parse import parse_filter
 from holdfast.matching.engine import new_index
@@ -72,11 +73,13 @@ def read_filters(path: Path) -> list[tuple[int, Filter]]:
     """
     filters: list[tuple[int, Filter]] = []
     problems: list[str] = []
-    for number, text in enumerate(read_text(path).split("\n"), start=1):
-        if not text.strip() or text.startswith("--"):
-            continue
+    for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
         try:
-            filters.append((number, parse_filter(text)))
+            text = decode(line, str(path), number)
+            if text.strip() and not text.startswith("--"):
+                filters.append((number, parse_filter(text)))
+        except Failure as failure:
+            problems.append(f"{failure}\n")
         except FilterError as error:
             problems.append(
                 f"{path}, line {number}, column {error.column}: {error.summary}\n\n{indented(error.pointed())}\n"
@@ -126,5 +129,15 @@ def column_of(error: InvalidEvent, line: str) -> int:
     """Where in its line an event is wrong: where it ceases to be JSON, or where the member stands; else its start."""
     if error.column is not None:
         return error.column
-    member = error.field.removeprefix("attributes.")
-    return max(line.find(json.dumps(member, ensure_ascii=False)), 0) + 1
+    start = len(line) - len(line.lstrip())
+    if error.field == "json":
+        return start + 1  # no object, or one that cannot be read
+    member, _, name = error.field.partition(".")
+    found = [place for place in places(line) if place.name == member]
+    if not found:
+        return start + 1
+    place = found[-1]  # of one that appears twice, the second
+    if name and line[place.value] == "{":
+        named = [inner for inner in places(line, place.value) if inner.name == name]
+        place = named[-1] if named else place
+    return place.start + 1

@@ -6,13 +6,12 @@ JSON is spliced in and cut out as it stands, so that no number is written differ
 from __future__ import annotations
 
 import base64
-import json
 import re
 from typing import Final
 
 from holdfast.errors import InvalidEvent
 from holdfast.events.event import Event
-from holdfast.events.strict_json import read_object
+from holdfast.events.strict_json import places, read_object
 from holdfast.events.value import shown
 
 __all__ = ["is_json_type", "json_data", "raw_data", "refuse_foreign_charset", "text_or_base64"]
@@ -86,18 +85,4 @@ def raw_data(text: str) -> str:
 
     The nesting cannot be too deep here: there it was one level deeper, and so was the stack.
     """
-    decoder = json.JSONDecoder(parse_int=str)  # as it stands: Python refuses to convert very long numbers
-    at = _skip_space(text, text.index("{") + 1)
-    while True:
-        key, at = decoder.raw_decode(text, at)
-        start = _skip_space(text, text.index(":", at) + 1)
-        _, at = decoder.raw_decode(text, start)
-        if key == "data":
-            return text[start:at]
-        at = _skip_space(text, text.index(",", at) + 1)
-
-
-def _skip_space(text: str, at: int) -> int:
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
+    return next(text[place.value : place.end] for place in places(text) if place.name == "data")

@@ -8,18 +8,21 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from holdfast.errors import InvalidEvent
 from holdfast.events.value import INT_MAX, kind_of, lone_surrogate, shown
 
 __all__ = [
+    "Place",
     "base64_text",
     "bytes_from_base64",
     "bytes_from_text",
     "decode_utf8",
     "dump_json",
     "object_member",
+    "places",
     "read_object",
 ]
 
@@ -102,6 +105,36 @@ def decode_utf8(field: str, text: str | bytes) -> str:
 
 
 #: What some reader takes for the end of a line, or a terminal for a command, and json.dumps leaves as it is.
+class Place(NamedTuple):
+    """A member of an object as it stands in the text: its name, and offsets of the name and of the value."""
+
+    name: str
+    start: int
+    value: int
+    end: int
+
+
+def places(text: str, at: int | None = None) -> Iterator[Place]:
+    """The members of an object that ``read_object`` has read: the whole one, or that which begins at ``at``."""
+    decoder = json.JSONDecoder(parse_int=str)  # as it stands: Python refuses to convert very long numbers
+    at = _skip_space(text, (text.index("{") if at is None else at) + 1)
+    while text[at] != "}":
+        start = at
+        name, at = decoder.raw_decode(text, at)
+        value = _skip_space(text, text.index(":", at) + 1)
+        _, end = decoder.raw_decode(text, value)
+        yield Place(name, start, value, end)
+        at = _skip_space(text, end)
+        if text[at] == ",":
+            at = _skip_space(text, at + 1)
+
+
+def _skip_space(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
 _CONTROL: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 

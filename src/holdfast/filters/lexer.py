@@ -139,12 +139,20 @@ def _refuse_slips(text: str, at: int) -> None:
     pair = text[at : at + 2]
     if pair in _SLIPS:
         raise FilterError(f"unknown operator '{pair}'", text=text, offset=at, expected=_SLIPS[pair])
-    # "price > 5 -- dear" would be read as 5 minus minus dear and never match. As in MySQL, two signs side by side are a
-    # comment if a space follows; '--5' and '- -5' are numbers.
-    if pair in ("/*", "//") or (pair == "--" and text[at + 2 : at + 3] in ("", *WHITESPACE)):
+    if pair in ("/*", "//") or (pair == "--" and _begins_prose(text[at + 2 :])):
         raise FilterError(
             f"unexpected '{pair}'", text=text, offset=at, expected="no comment: a filter has none"
         )
+
+
+def _begins_prose(rest: str) -> bool:
+    """Whether what follows ``--`` is meant as a comment: a space and a word, or nothing.
+
+    ``price > 5 -- dear`` would be read as 5 minus minus dear and never match. ``--5``, ``-- 5`` and ``- -dear`` are
+    arithmetic (docs/decisions/0006).
+    """
+    following = rest.lstrip(WHITESPACE)[:1]
+    return rest[:1] in ("", *WHITESPACE) and (not following or following.isalpha() or following == "_")
 
 
 def _quoted(text: str, at: int) -> Token:
