@@ -76,6 +76,6 @@ def _show(measured: list[Measurement]) -> None:
         "figure", "measured", "must be", "goal", "", title="What is promised", title_justify="left"
     )
     for figure in figures(measured):
-        holds = "holds" if figure.holds else "[bold red]missed[/]"
-        promised.add_row(figure.name, f"{figure.value:,.1f} {figure.unit}", figure.bound, figure.goal, holds)
+        measured_text = f"{figure.value:,.1f} {figure.unit}"
+        promised.add_row(figure.name, measured_text, figure.bound, figure.goal, figure.verdict)
     console.print(promised)
