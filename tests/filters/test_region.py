@@ -24,7 +24,6 @@ from holdfast.filters.region import (
     TRUE_ONLY,
     Region,
     comparison_region,
-    family_of,
     points_region,
     prefix_region,
 )
@@ -39,9 +38,12 @@ COMPARE: dict[Relation, Callable[[Any, Any], bool]] = {
 }
 EVERYTHING = PRESENT | ABSENT
 
+#: types that compare with each other
+FAMILIES = {int: "number", float: "number", str: "string", bool: "boolean", bytes: "bytes"}
+
 
 def alike(one: Value | None, other: Value) -> bool:
-    return one is not None and family_of(one) == family_of(other)
+    return one is not None and FAMILIES[type(one)] == FAMILIES[type(other)]
 
 
 def beside(value: Scalar) -> list[Value]:

@@ -37,7 +37,6 @@ __all__ = [
     "Region",
     "after_prefix",
     "comparison_region",
-    "family_of",
     "points_region",
     "prefix_region",
 ]
@@ -83,11 +82,6 @@ _EVERYTHING: Final[tuple[Intervals, ...]] = tuple(
 
 def _low(interval: Interval) -> Cut:
     return interval[0]
-
-
-def family_of(value: Value) -> int:
-    """The type family of a value."""
-    return _FAMILY[type(value)]
 
 
 @dataclass(frozen=True, slots=True)
