@@ -25,8 +25,8 @@ CHUNKS = 20  # a property's examples are run in so many parts, each with a seed 
 HEAD = """# Soak
 
 Written by `tools/soak.py` (`make soak`). Each property of the test suite, run with fresh seeds until it has had its
-number of examples;
-a run that is stopped goes on from the counts below. A chunk that fails is not counted and stops the soak.
+number of examples; a run that is stopped goes on from the counts below. A chunk that fails is not counted and stops
+the soak.
 
 | property | test | examples | of | chunks |
 | --- | --- | --- | --- | --- |

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import random
+import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -170,7 +171,7 @@ def _fill(index: MatchingIndex, workload: Workload, size: int) -> tuple[float, f
 
 def _resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4_096
+    return pages * resource.getpagesize()
 
 
 def _time(match: Matcher, workload: Workload, enough_ns: int, batch: int = BATCH) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -145,8 +146,8 @@ def markdown(measurements: Sequence[Measurement], command: str) -> str:
     lines = [
         "# Benchmarks",
         "",
-        f"`{command}` on two cores, {platform.machine()}, CPython {platform.python_version()}.",
-        "Written by that command; every figure is the median of three runs, each measurement in a process of its own.",
+        f"`{command}` on {os.cpu_count()} cores, {platform.machine()}, CPython {platform.python_version()}.",
+        "Written by that command; times per event are medians of three runs, each measurement in a process of its own.",
         "What is measured, and how the workloads are made, stands at the head of `src/holdfast/bench/`.",
         "",
         "## Matching",

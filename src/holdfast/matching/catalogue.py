@@ -8,7 +8,7 @@ topic without wildcards is a value like any other, patterns with wildcards live 
 automaton. What is not access becomes a test.
 
 The idea of registering a conjunction under its cheapest part, and a disjunction under all of them, is that of
-A-Tree (Ji & Jacobsen, ATC '21); the refused alternatives (counting, bitmaps) lose by a factor of a hundred at
+A-Tree (Ji & Jacobsen, SIGMOD '21); the refused alternatives (counting, bitmaps) lose by a factor of a hundred at
 a million subscriptions (docs/decisions/0001).
 """
 
