@@ -7,7 +7,9 @@
     │   ├── InvalidEvent        an event breaks a rule or a limit
     │   └── FilterError         a filter is malformed, outside the language, or over a cap
     └── PeersFault
-        └── InvalidDocument     a payload that says it is XML and cannot be read as such
+        ├── InvalidDocument     a payload that says it is XML and cannot be read as such
+        ├── MalformedEvent      bytes that are not those of an event, or break a limit
+        └── MalformedFrame      bytes that are no frame of ours, or too large, or out of turn
 
 Every exception carries what a program needs as fields; its text is for people. Whatever else escapes from
 Holdfast is a bug.
@@ -15,7 +17,16 @@ Holdfast is a bug.
 
 from __future__ import annotations
 
-__all__ = ["CallersFault", "FilterError", "HoldfastError", "InvalidDocument", "InvalidEvent", "PeersFault"]
+__all__ = [
+    "CallersFault",
+    "FilterError",
+    "HoldfastError",
+    "InvalidDocument",
+    "InvalidEvent",
+    "MalformedEvent",
+    "MalformedFrame",
+    "PeersFault",
+]
 
 
 class HoldfastError(Exception):
@@ -80,3 +91,11 @@ class InvalidDocument(PeersFault):
         super().__init__(problem + (f" (limit {limit})" if limit else ""))
         self.problem = problem
         self.limit = limit
+
+
+class MalformedEvent(PeersFault):
+    """Bytes that should be an event and are not, or an event that breaks a rule or a limit."""
+
+
+class MalformedFrame(PeersFault):
+    """Bytes that are no frame of the protocol; the connection they came on cannot go on."""

@@ -1,10 +1,14 @@
-"""Who an event is: its publisher and the publisher's own number for it."""
+"""Who is who: events, subscriptions, and the numbers a node gives to what passes it.
+
+A number of a node's own always carries the node's incarnation, which counts the lives of the node and is compared
+first: a broker that lost its memory is never mistaken for its older self [KJ, B0.17].
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["EventId"]
+__all__ = ["Element", "EventId", "SubscriptionId"]
 
 
 class EventId(NamedTuple):
@@ -18,3 +22,25 @@ class EventId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.publisher}#{self.n}"
+
+
+class SubscriptionId(NamedTuple):
+    """The identity of a subscription, never used twice: a subscriber that lost its memory is a new incarnation."""
+
+    subscriber: str
+    incarnation: int
+    number: int  #: the subscriber's own, from 1
+
+    def __str__(self) -> str:
+        return f"{self.subscriber}.{self.incarnation}#{self.number}"
+
+
+class Element(NamedTuple):
+    """One element of a sequence vector [KJ §3.1]: a node, and the number it gave to the message.
+
+    ``counter`` is None for a node that was bypassed (⊥ in the paper).
+    """
+
+    node: str
+    incarnation: int
+    counter: int | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from holdfast.errors import InvalidEvent
 from holdfast.events.topic import canonical_topic, topic_levels
@@ -25,7 +25,7 @@ from holdfast.events.value import (
 )
 from holdfast.identity import EventId
 
-__all__ = ["DEFAULT_LIMITS", "Event", "Limits", "make_event"]
+__all__ = ["DEFAULT_LIMITS", "Content", "Event", "Limits", "make_event"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,26 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = Limits()
+
+
+class Content(Protocol):
+    """What a filter may ask about: an ``Event``, or one read from its bytes (``packed.PackedEvent``)."""
+
+    @property
+    def topic(self) -> str:
+        """In its canonical form."""
+
+    @property
+    def attributes(self) -> Mapping[str, Value]:
+        """Names to values."""
+
+    @property
+    def payload(self) -> bytes:
+        """Opaque, unless the content type says that it is XML."""
+
+    @property
+    def content_type(self) -> str:
+        """Empty: none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from holdfast.errors import InvalidDocument
 from holdfast.events.document import Document, is_xml, parse_document
-from holdfast.events.event import Event
+from holdfast.events.event import Content
 from holdfast.events.topic import topic_levels
 from holdfast.events.value import Value
 
@@ -18,7 +18,7 @@ class Subject:
 
     __slots__ = ("_document", "_levels", "_parsed", "attributes", "event", "topic")
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: Content) -> None:
         self.event = event
         self.attributes: Mapping[str, Value] = event.attributes
         self.topic = event.topic

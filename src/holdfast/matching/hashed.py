@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from holdfast.events.event import Event
+from holdfast.events.event import Content
 from holdfast.events.topic import topic_levels
 from holdfast.events.value import Value
 from holdfast.filters.expression import Filter
@@ -36,7 +36,7 @@ class HashedIndex:
 
         # The event at hand. What carries its number belongs to it.
         self._stamp = 0
-        self._event: Event | None = None
+        self._event: Content | None = None
         self._subject: Subject | None = None
         self._matched: set[int] | None = None
         self._matched_stamp = 0
@@ -79,13 +79,13 @@ class HashedIndex:
 
     # Matching
 
-    def match(self, events: Sequence[Event]) -> list[list[int]]:
+    def match(self, events: Sequence[Content]) -> list[list[int]]:
         """For each event the ids of the matching subscriptions, ascending."""
         results = [self._match(event) for event in events]
         self._event = self._subject = None  # a large payload must not stay until the next event
         return results
 
-    def _match(self, event: Event) -> list[int]:
+    def _match(self, event: Content) -> list[int]:
         self._stamp += 1
         self._event = event
         self._subject = None
@@ -118,18 +118,19 @@ class HashedIndex:
                 return False
         return True
 
-    def _find(self, event: Event, touched: list[int]) -> list[list[Entry]]:
+    def _find(self, event: Content, touched: list[int]) -> list[list[Entry]]:
         """Lay the event out in the vector and collect the entries its values, topic and payload lead to."""
         vector = self._catalogue.vector
         found: list[list[Entry]] = []
         if self._catalogue.always.entries:
             found.append(self._catalogue.always.entries)
         columns = self._catalogue.attributes
-        attributes = event.attributes
-        for name, value in (attributes if isinstance(attributes, dict) else dict(attributes)).items():
-            column = columns.get(name)
-            if column is not None:
-                column.collect(value, vector, touched, found)
+        if columns:
+            attributes = event.attributes
+            for name, value in (attributes if isinstance(attributes, dict) else dict(attributes)).items():
+                column = columns.get(name)
+                if column is not None:
+                    column.collect(value, vector, touched, found)
         for column in self._catalogue.absent_access:
             if column.name not in event.attributes:
                 found.append(column.absent[None].entries)
@@ -149,7 +150,7 @@ class HashedIndex:
             elif column.absent:
                 found.append(column.absent[None].entries)
 
-    def _find_by_pattern(self, event: Event, found: list[list[Entry]]) -> None:
+    def _find_by_pattern(self, event: Content, found: list[list[Entry]]) -> None:
         inside = self._catalogue.inside
         looks_inside = None in inside
         if len(self._catalogue.trie):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from holdfast.events.event import Event
+from holdfast.events.event import Content
 from holdfast.filters.expression import Filter
 
 __all__ = ["MatchingIndex"]
@@ -28,7 +28,7 @@ class MatchingIndex(Protocol):
         :raises KeyError: if no subscription has this id.
         """
 
-    def match(self, events: Sequence[Event]) -> list[list[int]]:
+    def match(self, events: Sequence[Content]) -> list[list[int]]:
         """For each event the ids of the matching subscriptions, ascending."""
 
     def __len__(self) -> int: ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from holdfast.events.event import Event
+from holdfast.events.event import Content
 from holdfast.filters.evaluate import compile_filter
 from holdfast.filters.expression import Filter
 from holdfast.filters.subject import Subject
@@ -34,7 +34,7 @@ class NaiveIndex:
         del self._matchers[subscription]
         self._free.append(subscription)
 
-    def match(self, events: Sequence[Event]) -> list[list[int]]:
+    def match(self, events: Sequence[Content]) -> list[list[int]]:
         """For each event the ids of the matching subscriptions, ascending."""
         matchers = list(self._matchers.items())
         results: list[list[int]] = []

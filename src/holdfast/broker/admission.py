@@ -1,0 +1,93 @@
+"""Where events enter the network: what a publisher hands in is read once, in full, and refused here or nowhere.
+
+Everything behind this point may trust an event's bytes. A publisher's numbers increase; one that is not above the last
+was sent again, and is acknowledged as such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.broker.settings import Stream
+from holdfast.errors import MalformedEvent
+from holdfast.events.event import Limits
+from holdfast.events.packed import PackedEvent, PackedReader
+from holdfast.events.topic import topic_levels
+from holdfast.filters.topic import parse_pattern
+from holdfast.messages.publications import Batch, Publication, Rejected
+from holdfast.routing.port import ClientPort
+
+__all__ = ["Admission", "Admitted", "Entrance"]
+
+
+@dataclass(slots=True)
+class Admitted:
+    """The events of one stream out of a publisher's batch."""
+
+    stream: str
+    batch: Batch
+    events: list[PackedEvent]
+
+
+@dataclass(slots=True)
+class Admission:
+    """What became of a publisher's batch."""
+
+    admitted: list[Admitted] = field(default_factory=list)
+    duplicates: list[int] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+
+
+class Entrance:
+    """Reads, checks and sorts what publishers hand in."""
+
+    #: Topics whose stream is remembered; forgotten all at once when there are this many.
+    TOPICS_MAX = 10_000
+
+    def __init__(self, streams: tuple[Stream, ...], limits: Limits) -> None:
+        self._reader = PackedReader(limits)
+        self._patterns = [
+            (parse_pattern(pattern), stream.name) for stream in streams for pattern in stream.topics
+        ]
+        self._stream_of: dict[str, str | None] = {}
+
+    def admit(self, port: ClientPort, publications: list[Publication]) -> Admission:
+        """Take a publisher's batch."""
+        admission = Admission()
+        stream_of = self._stream_of
+        read = self._reader.read
+        kept: list[Publication] = []
+        events: list[PackedEvent] = []
+        current: str | None = None
+        last = port.last_number
+        for publication in publications:
+            if publication.n <= last:
+                admission.duplicates.append(publication.n)
+                continue
+            last = publication.n
+            try:
+                event = read(publication.event)
+            except MalformedEvent as problem:
+                admission.rejected.append(Rejected(publication.n, str(problem)))
+                continue
+            topic = event.topic
+            stream = stream_of[topic] if topic in stream_of else self._find_stream(topic)
+            if stream is None:
+                admission.rejected.append(Rejected(publication.n, f"no stream has the topic {topic!r}"))
+                continue
+            if stream != current:
+                kept, events = [], []
+                admission.admitted.append(Admitted(stream, Batch(kept), events))
+                current = stream
+            kept.append(publication)
+            events.append(event)
+        port.last_number = last
+        return admission
+
+    def _find_stream(self, topic: str) -> str | None:
+        levels = topic_levels(topic)
+        found = next((stream for pattern, stream in self._patterns if pattern.matches(levels)), None)
+        if len(self._stream_of) >= self.TOPICS_MAX:
+            self._stream_of.clear()
+        self._stream_of[topic] = found
+        return found

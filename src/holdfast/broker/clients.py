@@ -1,0 +1,54 @@
+"""The clients of a broker: who is here, who was here a moment ago, and who comes under whose name.
+
+A client that loses its session keeps its port, subscriptions and all, for a grace time. A later incarnation under
+the same name takes over: the older one is told, and its subscriptions end.
+"""
+
+from __future__ import annotations
+
+from holdfast.clock import Instant
+from holdfast.routing.port import ClientPort
+
+__all__ = ["Clients"]
+
+
+class Clients:
+    """The ports of clients, by name."""
+
+    def __init__(self, grace_ns: int) -> None:
+        self._grace_ns = grace_ns
+        self._ports: dict[str, ClientPort] = {}
+
+    def __len__(self) -> int:
+        return len(self._ports)
+
+    def get(self, name: str) -> ClientPort | None:
+        """The port of a client that is here or was a moment ago."""
+        return self._ports.get(name)
+
+    def all(self) -> list[ClientPort]:
+        """All ports, in the order of their coming."""
+        return list(self._ports.values())
+
+    def admit(self, name: str, incarnation: int) -> ClientPort:
+        """A port for a new client; whoever had the name must have been removed."""
+        assert name not in self._ports
+        port = self._ports[name] = ClientPort(name, incarnation)
+        return port
+
+    def remove(self, port: ClientPort) -> None:
+        """The client is gone for good."""
+        del self._ports[port.name]
+
+    def become_gone(self, port: ClientPort, now: Instant) -> None:
+        """The client has lost its session; the grace time begins."""
+        port.connection = None
+        port.gone_at = now
+
+    def expired(self, now: Instant) -> list[ClientPort]:
+        """Those whose grace time is over."""
+        return [
+            port
+            for port in self._ports.values()
+            if port.gone_at is not None and now >= port.gone_at + self._grace_ns
+        ]

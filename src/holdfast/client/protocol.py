@@ -1,0 +1,497 @@
+"""The client without IO: one session with a broker, kept up for as long as the application wants.
+
+A session that breaks is opened again, with growing pauses. Subscriptions are then made again under their old ids,
+and events that were not acknowledged are sent again under their old numbers, in order: the broker, or the edge of
+the subscriber, turns away what had arrived. Where the numbers of a publisher show that something may be missing
+since, a gap says so.
+
+What was delivered and not yet consumed is bounded: past a subscription's buffer the client stops reading, and the
+broker sees a slow subscriber.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from holdfast.client.effect import (
+    Acknowledged,
+    Away,
+    Delivered,
+    Effect,
+    Ended,
+    NotAccepted,
+    Ready,
+    Subscribed,
+    SubscriptionRefused,
+    Unsubscribed,
+)
+from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Input, Leave, Open, Submit
+from holdfast.client.item import Gap
+from holdfast.client.settings import Settings
+from holdfast.clock import Instant
+from holdfast.identity import Element, SubscriptionId
+from holdfast.messages.message import Message
+from holdfast.messages.publications import (
+    Accepted,
+    Batch,
+    Copy,
+    Deliveries,
+    Publication,
+    Publications,
+    Publish,
+    Rejected,
+)
+from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.subscriptions import (
+    Confirmed,
+    Partition,
+    Refused,
+    Subscribe,
+    Table,
+    Unsubscribe,
+    Withdrawn,
+)
+from holdfast.ordering.edge import new_edge
+from holdfast.overlay.transport import (
+    Close,
+    Connect,
+    Connected,
+    ConnectFailed,
+    Disconnected,
+    Log,
+    Pause,
+    Received,
+    Resume,
+    Send,
+    Wake,
+)
+
+__all__ = ["ClientCore"]
+
+#: A Publish carries at most about this much, so that no frame is large.
+PUBLISH_BYTES_MAX: Final = 256 * 1024
+
+#: After these there is no point in coming back.
+FINAL: Final = {
+    Farewell.TAKEN_OVER,
+    Farewell.UNKNOWN,
+    Farewell.VERSION,
+    Farewell.PROTOCOL,
+}
+
+
+@dataclass(slots=True)
+class _Subscription:
+    filter: str
+    buffer: int
+    confirmed: bool = False
+    waiting: int = 0  #: delivered and not consumed
+
+
+@dataclass(slots=True)
+class _Doubt:
+    """Where a publisher's events stood when the session broke, and who was subscribed then."""
+
+    after: int
+    subscriptions: list[int] = field(default_factory=list)
+
+
+class ClientCore:
+    """Driven by ``step`` and ``next_deadline``, as ``overlay.transport`` says."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._over = False
+        self._opened = False
+
+        # The session. A connection without a broker's name has not been welcomed yet.
+        self._connection: int | None = None
+        self._broker: str | None = None
+        self._dialling = False
+        self._session = 0
+        self._attempts = 0
+        self._dial_at: Instant | None = None
+        self._heard_at: Instant = 0
+        self._silent_after_ns = settings.detect_after_ns
+        self._heartbeat_at: Instant = 0
+        self._paused = False
+
+        # Publishing.
+        self._last_submitted = 0
+        self._unacknowledged: deque[Publication] = deque()
+
+        # Subscribing.
+        self._control_seq = 0
+        self._subscriptions: dict[int, _Subscription] = {}
+        self._ending: dict[int, None] = {}
+        self._edge = new_edge(settings.order)
+        self._doubts: dict[str, _Doubt] = {}
+        self.turned_away = 0  #: deliveries that had passed before
+
+    @property
+    def unacknowledged(self) -> int:
+        """How many submitted events wait for their acknowledgement."""
+        return len(self._unacknowledged)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a session."""
+        return self._broker is not None
+
+    def step(self, stimulus: Input, now: Instant) -> list[Effect]:
+        """Take one input, and say what is to be done about it."""
+        if self._over:
+            return []
+        match stimulus:
+            case Received(connection, messages):
+                return self._on_received(connection, messages, now)
+            case Submit(publications):
+                return self._on_submit(publications)
+            case Consumed(number, count):
+                return self._on_consumed(number, count, now)
+            case Wake():
+                return self._on_wake(now)
+            case Open():
+                self._opened = True
+                return self._dial()
+            case Connected(connection):
+                return self._on_connected(connection, now)
+            case ConnectFailed(_, reason):
+                self._dialling = False
+                return [*self._retry(now), Log("info", f"cannot reach the broker: {reason}", {})]
+            case Disconnected(connection, reason):
+                return self._on_disconnected(connection, reason, now)
+            case AddSubscription(number, filter, buffer):
+                return self._on_add(number, filter, buffer)
+            case EndSubscription(number):
+                return self._on_end(number)
+            case Leave():
+                return self._on_leave()
+            case _:
+                assert_never(stimulus)
+
+    def next_deadline(self) -> Instant | None:
+        """When the broker must be dialled, greeted by a heartbeat, or given up."""
+        if self._over:
+            return None
+        if self._connection is None:
+            return self._dial_at
+        given_up_at = self._heard_at + self._silent_after_ns
+        if self._broker is None:
+            return given_up_at
+        return self._heartbeat_at if self._paused else min(self._heartbeat_at, given_up_at)
+
+    # The session
+
+    def _dial(self) -> list[Effect]:
+        self._dialling = True
+        self._dial_at = None
+        return [Connect("", self._settings.broker)]
+
+    def _retry(self, now: Instant) -> list[Effect]:
+        """Later, and later each time; the clients of a broker do not all come back at once."""
+        pause = min(self._settings.backoff_min_ns << min(self._attempts, 30), self._settings.backoff_max_ns)
+        spread = zlib.crc32(f"{self.name}/{self._attempts}".encode()) / 2**32
+        self._attempts += 1
+        self._dial_at = now + int(pause * (0.5 + spread / 2))
+        return []
+
+    def _on_connected(self, connection: int, now: Instant) -> list[Effect]:
+        self._dialling = False
+        self._connection = connection
+        self._session += 1
+        self._heard_at = now
+        self._silent_after_ns = self._settings.detect_after_ns
+        settings = self._settings
+        hello = Hello(
+            self.name,
+            Kind.CLIENT,
+            settings.incarnation,
+            self._session,
+            settings.principal,
+            settings.heartbeat_ns,
+        )
+        return [Send(connection, [hello])]
+
+    def _on_disconnected(self, connection: int, reason: str, now: Instant) -> list[Effect]:
+        return self._lose(reason, now) if connection == self._connection else []
+
+    def _lose(self, reason: str, now: Instant) -> list[Effect]:
+        was_ready = self._broker is not None
+        self._connection = self._broker = None
+        self._paused = False
+        if was_ready:
+            self._begin_doubt()
+        self._retry(now)
+        return [Away(reason)] if was_ready else []
+
+    def _drop(self, farewell: Farewell, reason: str, now: Instant) -> list[Effect]:
+        """Give up the connection from this side."""
+        assert self._connection is not None
+        parting: list[Effect] = [
+            Send(self._connection, [Goodbye(farewell, reason)]),
+            Close(self._connection, reason),
+        ]
+        return parting + self._lose(reason, now)
+
+    def _on_wake(self, now: Instant) -> list[Effect]:
+        if self._connection is None:
+            due = self._dial_at is not None and now >= self._dial_at and not self._dialling
+            return self._dial() if due else []
+        if not self._paused and now >= self._heard_at + self._silent_after_ns:
+            return self._drop(Farewell.SILENT, "nothing heard from the broker", now)
+        if self._broker is not None and now >= self._heartbeat_at:
+            self._heartbeat_at = now + self._settings.heartbeat_ns
+            return [Send(self._connection, [Heartbeat()])]
+        return []
+
+    def _on_leave(self) -> list[Effect]:
+        self._over = True
+        ended = Ended(Farewell.LEAVING, "left")
+        if self._connection is None:
+            return [ended]
+        goodbye = Goodbye(Farewell.LEAVING, "the client leaves")
+        return [Send(self._connection, [goodbye]), Close(self._connection, "left"), ended]
+
+    # What the broker says
+
+    def _on_received(self, connection: int, messages: list[Message], now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        self._heard_at = now
+        for message in messages:
+            if connection != self._connection or self._over:
+                break
+            effects += self._on_message(message, now)
+        return effects
+
+    def _on_message(self, message: Message, now: Instant) -> list[Effect]:
+        match message:
+            case Welcome() if self._broker is None:
+                return self._on_welcome(message, now)
+            case Goodbye(farewell, reason):
+                return self._on_goodbye(farewell, reason, now)
+            case Deliveries() if self._broker is not None:
+                return self._on_deliveries(message)
+            case Accepted(upto, duplicates) if self._broker is not None:
+                return self._on_accepted(upto, duplicates)
+            case Heartbeat() if self._broker is not None:
+                return []
+            case Confirmed(subscription, partial) if self._broker is not None:
+                return self._on_confirmed(subscription, partial)
+            case Refused(subscription, problem) if self._broker is not None:
+                return self._on_refused(subscription, problem)
+            case Withdrawn(subscription) if self._broker is not None:
+                return self._on_withdrawn(subscription)
+            case Rejected(n, problem) if self._broker is not None:
+                return self._on_rejected(n, problem)
+            case (
+                Welcome()
+                | Deliveries()
+                | Accepted()
+                | Heartbeat()
+                | Confirmed()
+                | Refused()
+                | Withdrawn()
+                | Rejected()
+                | Hello()
+                | Subscribe()
+                | Unsubscribe()
+                | Table()
+                | Publish()
+                | Publications()
+            ):
+                return self._drop(Farewell.PROTOCOL, f"unexpected {type(message).__name__}", now)
+            case _:
+                assert_never(message)
+
+    def _on_welcome(self, welcome: Welcome, now: Instant) -> list[Effect]:
+        assert self._connection is not None
+        self._broker = welcome.node
+        self._attempts = 0
+        self._heartbeat_at = now + self._settings.heartbeat_ns
+        self._silent_after_ns = max(self._settings.detect_after_ns, 3 * welcome.heartbeat_ns)
+        effects: list[Effect] = [Ready(welcome.node, welcome.last_number)]
+        if self._unacknowledged and welcome.last_number >= self._unacknowledged[0].n:
+            effects += self._on_accepted(welcome.last_number, ())
+        again: list[Message] = [
+            self._subscribe(number, subscription.filter)
+            for number, subscription in self._subscriptions.items()
+        ]
+        again += [Unsubscribe(self._id(number)) for number in self._ending]
+        again += _publishes(list(self._unacknowledged))
+        if again:
+            effects.append(Send(self._connection, again))
+        return effects
+
+    def _on_goodbye(self, farewell: Farewell, reason: str, now: Instant) -> list[Effect]:
+        assert self._connection is not None
+        closing: list[Effect] = [Close(self._connection, reason)]
+        if farewell in FINAL:
+            self._over = True
+            return [*closing, Ended(farewell, reason)]
+        return closing + self._lose(f"{farewell}: {reason}", now)
+
+    # Publishing
+
+    def _on_submit(self, publications: list[Publication]) -> list[Effect]:
+        for publication in publications:
+            assert publication.n > self._last_submitted, "numbers increase over all submissions"
+            self._last_submitted = publication.n
+        self._unacknowledged += publications
+        assert len(self._unacknowledged) <= self._settings.unacknowledged_max, "the caller keeps the window"
+        if self._broker is None or self._connection is None or not publications:
+            return []
+        return [Send(self._connection, _publishes(publications))]
+
+    def _on_accepted(self, upto: int, duplicates: tuple[int, ...]) -> list[Effect]:
+        waiting = self._unacknowledged
+        highest = 0
+        while waiting and waiting[0].n <= upto:
+            highest = waiting.popleft().n
+        return [Acknowledged(highest, duplicates)] if highest else []
+
+    def _on_rejected(self, n: int, problem: str) -> list[Effect]:
+        kept = deque(publication for publication in self._unacknowledged if publication.n != n)
+        if len(kept) == len(self._unacknowledged):
+            return []
+        self._unacknowledged = kept
+        return [NotAccepted(n, problem)]
+
+    # Subscribing
+
+    def _id(self, number: int) -> SubscriptionId:
+        return SubscriptionId(self.name, self._settings.incarnation, number)
+
+    def _is_mine(self, subscription: SubscriptionId) -> bool:
+        return subscription == self._id(subscription.number)
+
+    def _subscribe(self, number: int, filter: str) -> Subscribe:
+        self._control_seq += 1
+        vector = (Element(self.name, self._settings.incarnation, self._control_seq),)
+        return Subscribe(self._id(number), filter, vector)
+
+    def _on_add(self, number: int, filter: str, buffer: int) -> list[Effect]:
+        assert number not in self._subscriptions, "a number is used once"
+        self._subscriptions[number] = _Subscription(filter, buffer)
+        if self._broker is None or self._connection is None:
+            return []
+        return [Send(self._connection, [self._subscribe(number, filter)])]
+
+    def _on_confirmed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> list[Effect]:
+        mine = self._subscriptions.get(subscription.number) if self._is_mine(subscription) else None
+        if mine is None or mine.confirmed:
+            return []  # it has ended meanwhile, or is confirmed again after a reconnection
+        mine.confirmed = True
+        return [Subscribed(subscription.number, partial)]
+
+    def _on_refused(self, subscription: SubscriptionId, problem: str) -> list[Effect]:
+        if not self._is_mine(subscription) or self._subscriptions.pop(subscription.number, None) is None:
+            return []
+        return [SubscriptionRefused(subscription.number, problem)]
+
+    def _on_end(self, number: int) -> list[Effect]:
+        if self._subscriptions.pop(number, None) is None:
+            return []
+        self._ending[number] = None
+        if self._broker is None or self._connection is None:
+            return []
+        return [Send(self._connection, [Unsubscribe(self._id(number))])]
+
+    def _on_withdrawn(self, subscription: SubscriptionId) -> list[Effect]:
+        if not self._is_mine(subscription) or subscription.number not in self._ending:
+            return []
+        del self._ending[subscription.number]
+        return [Unsubscribed(subscription.number)]
+
+    # Deliveries
+
+    def _on_deliveries(self, message: Deliveries) -> list[Effect]:
+        publications = message.batch.publications
+        copies = message.copies
+        found: dict[int, Delivered] = {}
+        for position, (i, numbers) in enumerate(zip(message.at, message.subscriptions, strict=True)):
+            publication = publications[i]
+            if self._doubts and publication.publisher in self._doubts:
+                self._end_doubt(publication, found)
+            if not self._edge.admits(publication.publisher, publication.n):
+                self.turned_away += 1
+                continue
+            copy = copies[position] if copies is not None else None
+            for number in numbers:
+                if number in self._subscriptions:
+                    _add(found, number, publication, copy)
+        effects: list[Effect] = list(found.values())
+        return effects + self._count(found)
+
+    def _count(self, found: dict[int, Delivered]) -> list[Effect]:
+        full = False
+        for number, delivered in found.items():
+            subscription = self._subscriptions[number]
+            subscription.waiting += len(delivered.items)
+            full = full or subscription.waiting >= subscription.buffer
+        if not full or self._paused or self._connection is None:
+            return []
+        self._paused = True
+        return [Pause(self._connection)]
+
+    def _on_consumed(self, number: int, count: int, now: Instant) -> list[Effect]:
+        subscription = self._subscriptions.get(number)
+        if subscription is not None:
+            subscription.waiting -= count
+            assert subscription.waiting >= 0, "no more can be consumed than was delivered"
+        if not self._paused or self._connection is None:
+            return []
+        if any(each.waiting > each.buffer // 2 for each in self._subscriptions.values()):
+            return []
+        self._paused = False
+        self._heard_at = now  # while nothing was read, nothing could be heard
+        return [Resume(self._connection)]
+
+    # Gaps
+
+    def _begin_doubt(self) -> None:
+        """From here on events may have been missed: until a publisher is heard again, nobody knows how many."""
+        confirmed = [number for number, each in self._subscriptions.items() if each.confirmed]
+        for pubend, after in self._edge.highest().items():
+            doubt = self._doubts.setdefault(pubend, _Doubt(after))
+            doubt.subscriptions = confirmed
+
+    def _end_doubt(self, publication: Publication, found: dict[int, Delivered]) -> None:
+        """The first event of a publisher after an interruption tells what may be missing before it."""
+        doubt = self._doubts[publication.publisher]
+        if publication.n <= doubt.after:
+            return  # an old one sent again; the edge turns it away
+        del self._doubts[publication.publisher]
+        if publication.n > doubt.after + 1:
+            gap = Gap(publication.publisher, doubt.after, publication.n - 1, "disconnected")
+            for number in doubt.subscriptions:
+                if number in self._subscriptions:
+                    _add(found, number, gap, None)
+
+
+def _add(found: dict[int, Delivered], number: int, item: Publication | Gap, copy: Copy | None) -> None:
+    delivered = found.get(number)
+    if delivered is None:
+        delivered = found[number] = Delivered(number, [], [])
+    delivered.items.append(item)
+    delivered.copies.append(copy)
+
+
+def _publishes(publications: list[Publication]) -> list[Message]:
+    """Publications as messages none of which is large."""
+    messages: list[Message] = []
+    batch: list[Publication] = []
+    size = 0
+    for publication in publications:
+        if batch and size + len(publication.event) > PUBLISH_BYTES_MAX:
+            messages.append(Publish(Batch(batch)))
+            batch, size = [], 0
+        batch.append(publication)
+        size += len(publication.event)
+    if batch:
+        messages.append(Publish(Batch(batch)))
+    return messages

@@ -1,0 +1,26 @@
+"""What a client's core is told once, at its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.clock import MILLISECOND, SECOND
+from holdfast.ordering.order import Order
+
+__all__ = ["Order", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Who the client is, where its broker is, and its patience."""
+
+    name: str
+    incarnation: int  #: higher than any before under this name
+    broker: str  #: the address, host:port
+    order: Order = Order.FIFO
+    principal: str = "anonymous"
+    heartbeat_ns: int = 1 * SECOND
+    detect_after_ns: int = 5 * SECOND  #: silence after which the broker is given up
+    backoff_min_ns: int = 50 * MILLISECOND  #: before the second attempt to connect; doubled each time
+    backoff_max_ns: int = 5 * SECOND
+    unacknowledged_max: int = 100_000  #: events submitted and not yet acknowledged

@@ -1,0 +1,122 @@
+"""How events travel: in batches, each event packed once and never touched again on its way.
+
+A ``Publication`` is the same at every hop. What differs from link to link stands in a ``Copy`` beside it: the
+sequence vector and the tags of [KJ], and the ``lo`` of an item (pubend, lo, tick) of a stream. Best-effort needs
+none of them, so a copy may be absent. On best-effort and reliable streams the pubend is the publisher and the tick
+its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.identity import Element, EventId
+
+__all__ = [
+    "Accepted",
+    "Batch",
+    "Copy",
+    "Deliveries",
+    "Publication",
+    "Publications",
+    "Publish",
+    "Rejected",
+    "Tag",
+]
+
+
+class Publication(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One event on its way, its content opaque (``events.packed``).
+
+    A Struct, not a dataclass, since one is made per event and hop: the decoder makes a hundred in the time Python
+    makes ten.
+    """
+
+    publisher: str
+    n: int
+    event: bytes
+
+    @property
+    def id(self) -> EventId:
+        """The identity of the event."""
+        return EventId(self.publisher, self.n)
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Publications that travel together; messages to many receivers share one batch and pick from it.
+
+    ``encoded`` belongs to ``wire.publications``, which writes each publication once for all who get it.
+    """
+
+    publications: list[Publication]
+    encoded: list[bytes] | None = None
+
+    def __len__(self) -> int:
+        return len(self.publications)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A mark on a publication that passed a partition [KJ §7]; ``bar``: nothing is missing after it."""
+
+    lead: str
+    incarnation: int
+    number: int
+    bar: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What belongs to one copy on one link, not to the event."""
+
+    lo: int = 0  #: the sender knows every tick of the pubend in (lo, tick), and none is for the receiver
+    vector: tuple[Element, ...] = ()
+    tags: tuple[Tag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """A publisher hands events to its broker, in the order of their numbers."""
+
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """To a publisher: everything up to ``upto`` is accepted; ``duplicates`` among it had been before."""
+
+    upto: int
+    duplicates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """To a publisher: this event is certainly not accepted, and why."""
+
+    n: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Publications:
+    """Events from broker to broker: those of the batch at the positions ``at``."""
+
+    stream: str
+    batch: Batch
+    at: Sequence[int]
+    copies: Sequence[Copy | None] | None = None  #: one per position; None: none has any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deliveries:
+    """Events from a broker to a subscriber, each with the subscriber's own numbers of the subscriptions it matched."""
+
+    stream: str
+    batch: Batch
+    at: Sequence[int]
+    subscriptions: Sequence[tuple[int, ...]]  #: one per position
+    copies: Sequence[Copy | None] | None = None

@@ -1,0 +1,84 @@
+"""How two nodes meet, stay in touch and part.
+
+The first message in each direction is a ``Hello`` or its answer, a ``Welcome``; the last one, where there is time
+for it, a ``Goodbye`` that says why. A session is named by both nodes, their incarnations and a number of the
+dialler's, so that a new session with an old acquaintance is seen for what it is: a failure and a recovery [KJ,
+B0.18].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["FEATURES", "VERSION", "Farewell", "Goodbye", "Heartbeat", "Hello", "Kind", "Welcome"]
+
+#: The protocol this code speaks; a Hello offers a range, so that adjacent versions can be mixed.
+VERSION = 1
+
+#: What this code can do beyond the version; a feature is used where both ends name it.
+FEATURES: tuple[str, ...] = ()
+
+
+class Kind(StrEnum):
+    """What a node is."""
+
+    BROKER = "broker"
+    CLIENT = "client"
+
+
+class Farewell(StrEnum):
+    """Why a session ends."""
+
+    LEAVING = "leaving"  #: a clean end; a client's subscriptions end with it
+    TAKEN_OVER = "taken-over"  #: another client came under the same name
+    REPLACED = "replaced"  #: the same node came again on another connection
+    TOO_SLOW = "too-slow"  #: what the peer did not read has outgrown its buffer
+    SILENT = "silent"  #: nothing was heard for too long
+    PROTOCOL = "protocol"  #: the peer said something it must not say
+    UNKNOWN = "unknown"  #: a broker that is no neighbour of ours
+    VERSION = "version"  #: no protocol version in common
+    STOPPING = "stopping"  #: this node is shutting down; come back later
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The dialler introduces itself and offers a range of protocol versions."""
+
+    node: str
+    kind: Kind
+    incarnation: int
+    session: int  #: the dialler's own number for this session, from 1
+    principal: str  #: on whose behalf; "anonymous" until there are credentials
+    heartbeat_ns: int  #: how often the dialler promises to be heard
+    version_min: int = VERSION
+    version_max: int = VERSION
+    features: tuple[str, ...] = FEATURES
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The answer: who is speaking, in which version, and what is known of the guest."""
+
+    node: str
+    kind: Kind
+    incarnation: int
+    session: int  #: the number of the Hello
+    heartbeat_ns: int
+    version: int = VERSION
+    features: tuple[str, ...] = FEATURES
+    last_number: int = 0  #: to a client: the highest number of its events seen here
+    resumed: bool = False  #: to a client: its subscriptions were kept while it was away
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """I am alive. The only message without a number: it may overtake what was sent before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """The last message of a session."""
+
+    farewell: Farewell
+    reason: str

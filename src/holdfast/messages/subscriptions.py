@@ -1,0 +1,95 @@
+"""How interest spreads [KJ §3]: a subscription travels outward to all brokers and its confirmation inward.
+
+When the confirmation reaches the subscriber, everything published from then on is owed to it. A withdrawal travels
+the same way. Two brokers that meet, or meet again, tell each other every subscription beyond them first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.identity import Element, SubscriptionId
+
+__all__ = [
+    "TABLE_ROWS_MAX",
+    "Confirmed",
+    "Partition",
+    "Refused",
+    "Row",
+    "Subscribe",
+    "Table",
+    "Unsubscribe",
+    "Withdrawn",
+]
+
+#: A table travels in pieces of at most this many rows, so that no frame is large.
+TABLE_ROWS_MAX = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """parInfo [KJ §3.5]: ``lead`` could not reach the brokers of ``fragment`` when a subscription passed it."""
+
+    lead: str
+    incarnation: int
+    number: int  #: the lead's own
+    fragment: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """SUB: somebody in the sender's direction wants what matches the filter (its canonical text)."""
+
+    subscription: SubscriptionId
+    filter: str
+    vector: tuple[Element, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """CONF: every broker beyond the sender knows the subscription, except those named in ``partial``."""
+
+    subscription: SubscriptionId
+    partial: tuple[Partition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """To a subscriber: the filter is outside the language or over a cap."""
+
+    subscription: SubscriptionId
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """UNSUB: the subscription is over."""
+
+    subscription: SubscriptionId
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """Every reachable broker beyond the sender has forgotten the subscription."""
+
+    subscription: SubscriptionId
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One subscription of a table."""
+
+    subscription: SubscriptionId
+    filter: str
+    vector: tuple[Element, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A piece of the sender's routing table: the subscriptions in its direction; the last piece completes it.
+
+    What the receiver knew from this direction and is not in the whole table is over.
+    """
+
+    rows: tuple[Row, ...]
+    last: bool

@@ -1,0 +1,29 @@
+"""The order in which a subscriber sees a stream, and the edge that keeps it.
+
+The edge stands where events reach a subscriber. It remembers, per pubend, which ticks have passed, and turns away
+what has: so nothing is delivered twice, whatever was sent again on the way. What else it turns away is the order's.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Protocol
+
+__all__ = ["Edge", "Order"]
+
+
+class Order(StrEnum):
+    """The orders there are."""
+
+    NONE = "none"
+    FIFO = "fifo"
+
+
+class Edge(Protocol):
+    """What passes to the subscriber."""
+
+    def admits(self, pubend: str, tick: int) -> bool:
+        """Whether this tick may pass; if so it has passed."""
+
+    def highest(self) -> dict[str, int]:
+        """The highest tick that has passed, by pubend; a copy."""

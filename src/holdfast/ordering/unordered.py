@@ -1,0 +1,36 @@
+"""No order: an event passes as it arrives, once; a late one too, as far back as the memory of what passed reaches."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["WINDOW", "Unordered"]
+
+#: How many ticks below the highest are remembered one by one; older ones are taken for repeats.
+WINDOW: Final = 1024
+
+_MASK: Final = (1 << WINDOW) - 1
+
+
+class Unordered:
+    """Per pubend the highest tick that passed, and a bit for each of the last ``WINDOW`` ticks up to it."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def admits(self, pubend: str, tick: int) -> bool:
+        """Whether the tick has not passed, and is not too old to tell."""
+        highest, bits = self._seen.get(pubend, (0, 0))
+        if tick > highest:
+            ahead = tick - highest
+            self._seen[pubend] = tick, (bits << ahead) & _MASK | 1 if ahead < WINDOW else 1
+            return True
+        behind = highest - tick
+        if behind >= WINDOW or bits >> behind & 1:
+            return False
+        self._seen[pubend] = highest, bits | 1 << behind
+        return True
+
+    def highest(self) -> dict[str, int]:
+        """The highest tick of each pubend."""
+        return {pubend: highest for pubend, (highest, _) in self._seen.items()}

@@ -1,0 +1,45 @@
+"""A session seen from one of its ends: when the peer was last heard, and when it must hear from us."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.clock import Instant
+from holdfast.messages.session import VERSION, Hello
+
+__all__ = ["HEARTBEATS_MISSED_MAX", "Session", "common_version"]
+
+#: A peer that promised to be heard every h is given up after this many h at the earliest.
+HEARTBEATS_MISSED_MAX = 3
+
+
+@dataclass(slots=True)
+class Session:
+    """What is known of one connection. Before the peer's Hello it is nobody's."""
+
+    connection: int
+    heard_at: Instant
+    silent_after_ns: int
+    heartbeat_every_ns: int = 0  #: 0: none until the session has begun
+    heartbeat_at: Instant = 0
+
+    def begin(
+        self, now: Instant, heartbeat_every_ns: int, peer_heartbeat_ns: int, detect_after_ns: int
+    ) -> None:
+        """Both ends have introduced themselves."""
+        self.heartbeat_every_ns = heartbeat_every_ns
+        self.heartbeat_at = now + heartbeat_every_ns
+        self.silent_after_ns = max(detect_after_ns, HEARTBEATS_MISSED_MAX * peer_heartbeat_ns)
+
+    def is_silent(self, now: Instant) -> bool:
+        """Whether the peer must be given up [KJ §3.3]; it may be alive all the same."""
+        return now >= self.heard_at + self.silent_after_ns
+
+    def may_beat(self, now: Instant) -> bool:
+        """Whether a heartbeat is due."""
+        return self.heartbeat_every_ns > 0 and now >= self.heartbeat_at
+
+
+def common_version(hello: Hello) -> int | None:
+    """The protocol version to speak with a peer, the highest both know; None if there is none."""
+    return VERSION if hello.version_min <= VERSION <= hello.version_max else None

@@ -1,0 +1,139 @@
+"""Frames: length, kind, number, body.
+
+::
+
+    4 bytes   length of what follows, big-endian
+    1 byte    kind of message
+    4 bytes   number of the frame on this connection and in this direction, from 1; 0 for a heartbeat
+    rest      body (MessagePack)
+
+A frame that cannot be read, is too large, or is not the next one raises ``MalformedFrame`` and nothing else; then
+the connection is of no use any more. Numbers are given when a frame is handed to the connection, not before: what
+is dropped from a queue leaves no hole.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from holdfast.errors import MalformedFrame
+from holdfast.messages.message import Message
+from holdfast.wire import publications, session, subscriptions
+
+__all__ = ["FRAME_BYTES_MAX", "HEADER_BYTES", "FrameNumbers", "FrameReader", "encode", "header"]
+
+#: The largest event, with room around it; a peer that announces more is cut off before it can fill our memory.
+FRAME_BYTES_MAX: Final = 8 * 1024 * 1024
+
+_HEADER: Final = struct.Struct(">IBI")
+HEADER_BYTES: Final = _HEADER.size
+_AFTER_LENGTH: Final = HEADER_BYTES - 4
+
+_encode_map = msgspec.msgpack.Encoder().encode
+
+
+def _map_encoder(kind: int) -> tuple[int, Callable[[Any], bytes]]:
+    return kind, _encode_map
+
+
+def _map_decoder(message: type) -> Callable[[memoryview], Message]:
+    return msgspec.msgpack.Decoder(message).decode
+
+
+_MAPS: Final = {**session.KINDS, **subscriptions.KINDS, **publications.KINDS}
+_ENCODERS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
+    **{message: _map_encoder(kind) for kind, message in _MAPS.items()},
+    **publications.ENCODERS,
+}
+_DECODERS: Final[dict[int, Callable[[memoryview], Message]]] = {
+    **{kind: _map_decoder(message) for kind, message in _MAPS.items()},
+    **publications.DECODERS,
+}
+
+
+def encode(message: Message) -> tuple[int, bytes]:
+    """The kind and the body of a message's frame."""
+    kind, encoder = _ENCODERS[type(message)]
+    return kind, encoder(message)
+
+
+def header(kind: int, number: int, body_bytes: int) -> bytes:
+    """What goes before a body; the number is 0 for a heartbeat, whatever is given."""
+    return _HEADER.pack(_AFTER_LENGTH + body_bytes, kind, 0 if kind == session.HEARTBEAT else number)
+
+
+class FrameNumbers:
+    """The receiver's side of numbering: each frame is the next one, or the session is over."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def check(self, number: int) -> None:
+        """Take the next frame's number.
+
+        :raises MalformedFrame: if it is another.
+        """
+        if number != self.last + 1:
+            trouble = "repeats" if number <= self.last else "leaves a hole"
+            raise MalformedFrame(f"frame {number} after frame {self.last}: the numbering {trouble}")
+        self.last = number
+
+
+class FrameReader:
+    """Turns the bytes of one direction of a connection into messages, however they were cut."""
+
+    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+        self._frame_bytes_max = frame_bytes_max
+        self._numbers = FrameNumbers()
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[Message]:
+        """The messages completed by these bytes.
+
+        :raises MalformedFrame: at the first frame that is not right; those before it in the same bytes are lost
+            with it.
+        """
+        if not self._rest:
+            used, messages = self._read(memoryview(data))
+            self._rest += data[used:]
+            return messages
+        self._rest += data
+        with memoryview(self._rest) as view:
+            used, messages = self._read(view)
+        if used:
+            del self._rest[:used]
+        return messages
+
+    def _read(self, data: memoryview) -> tuple[int, list[Message]]:
+        messages: list[Message] = []
+        at = 0
+        while len(data) - at >= HEADER_BYTES:
+            length, kind, number = _HEADER.unpack_from(data, at)
+            if length > self._frame_bytes_max:
+                raise MalformedFrame(f"a frame of {length} bytes, more than {self._frame_bytes_max}")
+            if length < _AFTER_LENGTH:
+                raise MalformedFrame(f"a frame of {length} bytes, less than its own header")
+            end = at + 4 + length
+            if end > len(data):
+                break
+            messages.append(self._message(kind, number, data[at + HEADER_BYTES : end]))
+            at = end
+        return at, messages
+
+    def _message(self, kind: int, number: int, body: memoryview) -> Message:
+        decoder = _DECODERS.get(kind)
+        if decoder is None:
+            raise MalformedFrame(f"a frame of the unknown kind {kind}")
+        if kind != session.HEARTBEAT:
+            self._numbers.check(number)
+        with body:
+            try:
+                return decoder(body)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise MalformedFrame(f"a frame of kind {kind}: {error}") from error

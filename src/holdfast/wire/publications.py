@@ -1,0 +1,137 @@
+"""The frames events travel in: the hot path of the wire.
+
+A publication is encoded once per batch, however many receivers pick it; a frame is then put together from those
+pieces::
+
+    Publish         [ publication … ]
+    Publications    [ stream, [ [copy, publication] … ] ]
+    Deliveries      [ stream, [ [subscriptions, copy, publication] … ] ]
+    publication     [ publisher, n, event as bytes ]
+
+Reading makes no Python object per event but those the broker works with, and never looks into an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from holdfast.messages.publications import (
+    Accepted,
+    Batch,
+    Copy,
+    Deliveries,
+    Publication,
+    Publications,
+    Publish,
+    Rejected,
+)
+from holdfast.wire.primitives import NIL, array_header
+
+__all__ = ["DECODERS", "ENCODERS", "KINDS"]
+
+#: Those without events in them, encoded as maps like all control messages.
+KINDS: Final = {33: Accepted, 34: Rejected}
+
+_encode = msgspec.msgpack.Encoder().encode
+
+_decode_publish = msgspec.msgpack.Decoder(list[Publication]).decode
+_decode_publications = msgspec.msgpack.Decoder(tuple[str, list[tuple[Copy | None, Publication]]]).decode
+_decode_deliveries = msgspec.msgpack.Decoder(
+    tuple[str, list[tuple[tuple[int, ...], Copy | None, Publication]]]
+).decode
+
+PLAIN_PAIR: Final = b"\x92" + NIL
+
+#: What stands before a plain delivery, by the subscriptions it is for; there are few, and they repeat.
+_prefixes: dict[tuple[int, ...], bytes] = {}
+PREFIXES_MAX: Final = 10_000
+
+
+def _pieces(batch: Batch) -> list[bytes]:
+    if batch.encoded is None:
+        encode = _encode
+        batch.encoded = [encode(publication) for publication in batch.publications]
+    return batch.encoded
+
+
+def _prefix(subscriptions: tuple[int, ...]) -> bytes:
+    if len(_prefixes) >= PREFIXES_MAX:
+        _prefixes.clear()
+    made = _prefixes[subscriptions] = b"\x93" + _encode(subscriptions) + NIL
+    return made
+
+
+def encode_publish(message: Publish) -> bytes:
+    """A publisher's batch, whole."""
+    pieces = _pieces(message.batch)
+    return b"".join([array_header(len(pieces)), *pieces])
+
+
+def encode_publications(message: Publications) -> bytes:
+    """What one neighbour gets of a batch."""
+    pieces = _pieces(message.batch)
+    parts = [b"\x92", _encode(message.stream), array_header(len(message.at))]
+    if message.copies is None:
+        for i in message.at:
+            parts += (PLAIN_PAIR, pieces[i])
+    else:
+        for i, copy in zip(message.at, message.copies, strict=True):
+            parts += (b"\x92", _encode(copy), pieces[i])
+    return b"".join(parts)
+
+
+def encode_deliveries(message: Deliveries) -> bytes:
+    """What one subscriber gets of a batch."""
+    pieces = _pieces(message.batch)
+    parts = [b"\x92", _encode(message.stream), array_header(len(message.at))]
+    add = parts.append
+    if message.copies is None:
+        known = _prefixes.get
+        for i, subscriptions in zip(message.at, message.subscriptions, strict=True):
+            add(known(subscriptions) or _prefix(subscriptions))
+            add(pieces[i])
+    else:
+        for i, subscriptions, copy in zip(message.at, message.subscriptions, message.copies, strict=True):
+            parts += (b"\x93", _encode(subscriptions), _encode(copy), pieces[i])
+    return b"".join(parts)
+
+
+def _copies(read: list[Copy | None]) -> Sequence[Copy | None] | None:
+    return None if all(copy is None for copy in read) else read
+
+
+def decode_publish(body: memoryview) -> Publish:
+    """A publisher's batch."""
+    return Publish(Batch(_decode_publish(body)))
+
+
+def decode_publications(body: memoryview) -> Publications:
+    """A neighbour's batch."""
+    stream, rows = _decode_publications(body)
+    batch = Batch([row[1] for row in rows])
+    return Publications(stream, batch, range(len(rows)), _copies([row[0] for row in rows]))
+
+
+def decode_deliveries(body: memoryview) -> Deliveries:
+    """A subscriber's batch."""
+    stream, rows = _decode_deliveries(body)
+    batch = Batch([row[2] for row in rows])
+    return Deliveries(
+        stream, batch, range(len(rows)), [row[0] for row in rows], _copies([row[1] for row in rows])
+    )
+
+
+#: Message class to kind and encoder; kind to decoder.
+ENCODERS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
+    Publish: (32, encode_publish),
+    Publications: (35, encode_publications),
+    Deliveries: (36, encode_deliveries),
+}
+DECODERS: Final[dict[int, Callable[[memoryview], Publish | Publications | Deliveries]]] = {
+    32: decode_publish,
+    35: decode_publications,
+    36: decode_deliveries,
+}
