@@ -20,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src"
 TARGET = SOURCES / "holdfast" / "matching" / "compiled"
+BELOW = ("errors.py", "identity.py", "clock.py")
+PACKAGES = ("events", "filters", "matching")
 MODULES = (
     "posting",
     "bounds",
@@ -61,7 +63,7 @@ def compiles(cc: str) -> bool:
 def fingerprint() -> str:
     """What the compiled modules were made from."""
     digest = hashlib.sha256(f"{sys.version}{sysconfig.get_platform()}".encode())
-    for package in ("events", "filters", "matching"):
+    for package in PACKAGES:
         for path in sorted((SOURCES / "holdfast" / package).glob("*.py")):
             digest.update(path.read_bytes())
     digest.update(Path(__file__).read_bytes())
@@ -69,10 +71,17 @@ def fingerprint() -> str:
 
 
 def copy_sources(tree: Path) -> list[str]:
-    """A copy of the package in which the hot modules stand a second time, to be compiled."""
-    shutil.copytree(
-        SOURCES / "holdfast", tree / "holdfast", ignore=shutil.ignore_patterns("compiled", "__pycache__")
-    )
+    """A copy of what matching needs, in which the hot modules stand a second time, to be compiled."""
+    (tree / "holdfast").mkdir()
+    (tree / "holdfast" / "__init__.py").write_text("")
+    for module in BELOW:
+        shutil.copy2(SOURCES / "holdfast" / module, tree / "holdfast" / module)
+    for folder in PACKAGES:
+        shutil.copytree(
+            SOURCES / "holdfast" / folder,
+            tree / "holdfast" / folder,
+            ignore=shutil.ignore_patterns("compiled", "__pycache__"),
+        )
     package = tree / "holdfast" / "matching" / "compiled"
     package.mkdir()
     (package / "__init__.py").write_text('"""The hot modules of `holdfast.matching`, compiled."""\n')

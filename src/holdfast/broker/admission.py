@@ -13,6 +13,7 @@ from holdfast.errors import MalformedEvent
 from holdfast.events.event import Limits
 from holdfast.events.packed import PackedEvent, PackedReader
 from holdfast.events.topic import topic_levels
+from holdfast.events.value import INT_MAX
 from holdfast.filters.topic import parse_pattern
 from holdfast.messages.publications import Batch, Publication, Rejected
 from holdfast.routing.port import ClientPort
@@ -61,19 +62,19 @@ class Entrance:
         current: str | None = None
         last = port.last_number
         for publication in publications:
-            if publication.n <= last:
-                admission.duplicates.append(publication.n)
+            if not last < publication.n <= INT_MAX:
+                self._take_old(port, publication.n, admission)
                 continue
             last = publication.n
             try:
                 event = read(publication.event)
             except MalformedEvent as problem:
-                admission.rejected.append(Rejected(publication.n, str(problem)))
+                self._reject(port, last, str(problem), admission)
                 continue
             topic = event.topic
             stream = stream_of[topic] if topic in stream_of else self._find_stream(topic)
             if stream is None:
-                admission.rejected.append(Rejected(publication.n, f"no stream has the topic {topic!r}"))
+                self._reject(port, last, f"no stream has the topic {topic!r}", admission)
                 continue
             if stream != current:
                 kept, events = [], []
@@ -83,6 +84,19 @@ class Entrance:
             events.append(event)
         port.last_number = last
         return admission
+
+    def _reject(self, port: ClientPort, n: int, problem: str, admission: Admission) -> None:
+        admission.rejected.append(Rejected(n, problem))
+        port.reject(n, problem)
+
+    def _take_old(self, port: ClientPort, n: int, admission: Admission) -> None:
+        """What was sent again gets the answer it got before."""
+        if not 1 <= n <= INT_MAX:
+            admission.rejected.append(Rejected(n, f"the number {n} is outside 1 to 2^63-1"))
+        elif n in port.rejected:
+            admission.rejected.append(Rejected(n, port.rejected[n]))
+        else:
+            admission.duplicates.append(n)
 
     def _find_stream(self, topic: str) -> str | None:
         levels = topic_levels(topic)

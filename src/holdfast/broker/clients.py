@@ -6,6 +6,8 @@ the same name takes over: the older one is told, and its subscriptions end.
 
 from __future__ import annotations
 
+from typing import Final
+
 from holdfast.clock import Instant
 from holdfast.routing.port import ClientPort
 
@@ -15,9 +17,13 @@ __all__ = ["Clients"]
 class Clients:
     """The ports of clients, by name."""
 
+    #: So many names of clients that are gone are remembered with the last number they published under.
+    LAST_NUMBERS_MAX: Final = 100_000
+
     def __init__(self, grace_ns: int) -> None:
         self._grace_ns = grace_ns
         self._ports: dict[str, ClientPort] = {}
+        self._last_numbers: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._ports)
@@ -34,11 +40,16 @@ class Clients:
         """A port for a new client; whoever had the name must have been removed."""
         assert name not in self._ports
         port = self._ports[name] = ClientPort(name, incarnation)
+        port.last_number = self._last_numbers.pop(name, 0)
         return port
 
     def remove(self, port: ClientPort) -> None:
-        """The client is gone for good."""
+        """The client is gone for good; only the last number it used is remembered, for whoever has the name next."""
         del self._ports[port.name]
+        if port.last_number:
+            self._last_numbers[port.name] = port.last_number
+            if len(self._last_numbers) > self.LAST_NUMBERS_MAX:
+                del self._last_numbers[next(iter(self._last_numbers))]
 
     def become_gone(self, port: ClientPort, now: Instant) -> None:
         """The client has lost its session; the grace time begins."""

@@ -31,6 +31,7 @@ class Delivery:
         self._is_flooding = settings.routing is Routing.FLOODING
         self._trace_forwards = settings.trace_forwards
         self._held_max = settings.held_max
+        self._held_bytes_max = settings.held_bytes_max
         self._table = table
         self._neighbours = neighbours
         self._counters = counters
@@ -72,9 +73,8 @@ class Delivery:
     def release(self, port: NeighbourPort) -> list[TransportEffect]:
         """The tables are exchanged: what was held goes out."""
         assert port.is_active
-        held, port.held, port.held_count = port.held, [], 0
         effects: list[TransportEffect] = []
-        for stream, batch, at in held:
+        for stream, batch, at in port.take_held():
             effects += self._to_neighbour(port, stream, batch, at)
         return effects
 
@@ -84,11 +84,10 @@ class Delivery:
         if port.is_active:
             self._counters.forwarded += len(at)
             return self._sent(port, Publications(stream, batch, at), batch, at)
-        if port.connection is not None and port.held_count + len(at) <= self._held_max:
-            port.held.append((stream, batch, at))
-            port.held_count += len(at)
-        else:
-            self._counters.dropped += len(at)
+        held = 0
+        if port.connection is not None:
+            held = port.hold(stream, batch, at, self._held_max, self._held_bytes_max)
+        self._counters.dropped += len(at) - held
         return []
 
     def _sent(self, port: Port, message: Message, batch: Batch, at: list[int]) -> list[TransportEffect]:

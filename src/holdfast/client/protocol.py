@@ -44,7 +44,7 @@ from holdfast.messages.publications import (
     Publish,
     Rejected,
 )
-from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.session import VERSION, Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
 from holdfast.messages.subscriptions import (
     Confirmed,
     Partition,
@@ -55,6 +55,7 @@ from holdfast.messages.subscriptions import (
     Withdrawn,
 )
 from holdfast.ordering.edge import new_edge
+from holdfast.overlay.session import heartbeat_problem
 from holdfast.overlay.transport import (
     Close,
     Connect,
@@ -71,8 +72,9 @@ from holdfast.overlay.transport import (
 
 __all__ = ["ClientCore"]
 
-#: A Publish carries at most about this much, so that no frame is large.
+#: A Publish carries at most about this much: no frame is large, and the broker is soon done with it.
 PUBLISH_BYTES_MAX: Final = 256 * 1024
+PUBLISH_EVENTS_MAX: Final = 1_000
 
 #: After these there is no point in coming back.
 FINAL: Final = {
@@ -106,7 +108,6 @@ class ClientCore:
         self.name = settings.name
         self._settings = settings
         self._over = False
-        self._opened = False
 
         # The session. A connection without a broker's name has not been welcomed yet.
         self._connection: int | None = None
@@ -123,6 +124,7 @@ class ClientCore:
         # Publishing.
         self._last_submitted = 0
         self._unacknowledged: deque[Publication] = deque()
+        self._rejected: set[int] = set()  #: of those
 
         # Subscribing.
         self._control_seq = 0
@@ -135,7 +137,7 @@ class ClientCore:
     @property
     def unacknowledged(self) -> int:
         """How many submitted events wait for their acknowledgement."""
-        return len(self._unacknowledged)
+        return len(self._unacknowledged) - len(self._rejected)
 
     @property
     def is_ready(self) -> bool:
@@ -145,7 +147,7 @@ class ClientCore:
     def step(self, stimulus: Input, now: Instant) -> list[Effect]:
         """Take one input, and say what is to be done about it."""
         if self._over:
-            return []
+            return [Close(stimulus.connection, "over")] if isinstance(stimulus, Connected) else []
         match stimulus:
             case Received(connection, messages):
                 return self._on_received(connection, messages, now)
@@ -156,7 +158,6 @@ class ClientCore:
             case Wake():
                 return self._on_wake(now)
             case Open():
-                self._opened = True
                 return self._dial()
             case Connected(connection):
                 return self._on_connected(connection, now)
@@ -168,7 +169,7 @@ class ClientCore:
             case AddSubscription(number, filter, buffer):
                 return self._on_add(number, filter, buffer)
             case EndSubscription(number):
-                return self._on_end(number)
+                return self._on_end(number, now)
             case Leave():
                 return self._on_leave()
             case _:
@@ -278,12 +279,12 @@ class ClientCore:
                 return self._on_deliveries(message)
             case Accepted(upto, duplicates) if self._broker is not None:
                 return self._on_accepted(upto, duplicates)
-            case Heartbeat() if self._broker is not None:
+            case Heartbeat():
                 return []
             case Confirmed(subscription, partial) if self._broker is not None:
                 return self._on_confirmed(subscription, partial)
             case Refused(subscription, problem) if self._broker is not None:
-                return self._on_refused(subscription, problem)
+                return self._on_refused(subscription, problem, now)
             case Withdrawn(subscription) if self._broker is not None:
                 return self._on_withdrawn(subscription)
             case Rejected(n, problem) if self._broker is not None:
@@ -292,7 +293,6 @@ class ClientCore:
                 Welcome()
                 | Deliveries()
                 | Accepted()
-                | Heartbeat()
                 | Confirmed()
                 | Refused()
                 | Withdrawn()
@@ -310,22 +310,26 @@ class ClientCore:
 
     def _on_welcome(self, welcome: Welcome, now: Instant) -> list[Effect]:
         assert self._connection is not None
+        problem = heartbeat_problem(welcome.heartbeat_ns)
+        if welcome.kind is not Kind.BROKER or welcome.version != VERSION or welcome.session != self._session:
+            problem = f"a Welcome by a {welcome.kind}, version {welcome.version}, session {welcome.session}"
+        if problem is not None:
+            return self._drop(Farewell.PROTOCOL, problem, now)
         self._broker = welcome.node
         self._attempts = 0
         self._heartbeat_at = now + self._settings.heartbeat_ns
         self._silent_after_ns = max(self._settings.detect_after_ns, 3 * welcome.heartbeat_ns)
         effects: list[Effect] = [Ready(welcome.node, welcome.last_number)]
-        if self._unacknowledged and welcome.last_number >= self._unacknowledged[0].n:
-            effects += self._on_accepted(welcome.last_number, ())
         again: list[Message] = [
             self._subscribe(number, subscription.filter)
             for number, subscription in self._subscriptions.items()
         ]
         again += [Unsubscribe(self._id(number)) for number in self._ending]
-        again += _publishes(list(self._unacknowledged))
+        # What the broker may have had is sent all the same: only its answer tells accepted from rejected.
+        again += _publishes([each for each in self._unacknowledged if each.n not in self._rejected])
         if again:
             effects.append(Send(self._connection, again))
-        return effects
+        return effects + self._pause_if_full()
 
     def _on_goodbye(self, farewell: Farewell, reason: str, now: Instant) -> list[Effect]:
         assert self._connection is not None
@@ -342,7 +346,7 @@ class ClientCore:
             assert publication.n > self._last_submitted, "numbers increase over all submissions"
             self._last_submitted = publication.n
         self._unacknowledged += publications
-        assert len(self._unacknowledged) <= self._settings.unacknowledged_max, "the caller keeps the window"
+        assert self.unacknowledged <= self._settings.unacknowledged_max, "the caller keeps the window"
         if self._broker is None or self._connection is None or not publications:
             return []
         return [Send(self._connection, _publishes(publications))]
@@ -351,14 +355,18 @@ class ClientCore:
         waiting = self._unacknowledged
         highest = 0
         while waiting and waiting[0].n <= upto:
-            highest = waiting.popleft().n
+            n = waiting.popleft().n
+            if n in self._rejected:
+                self._rejected.remove(n)
+            else:
+                highest = n
         return [Acknowledged(highest, duplicates)] if highest else []
 
     def _on_rejected(self, n: int, problem: str) -> list[Effect]:
-        kept = deque(publication for publication in self._unacknowledged if publication.n != n)
-        if len(kept) == len(self._unacknowledged):
+        waits = bool(self._unacknowledged) and self._unacknowledged[0].n <= n <= self._unacknowledged[-1].n
+        if not waits or n in self._rejected:
             return []
-        self._unacknowledged = kept
+        self._rejected.add(n)
         return [NotAccepted(n, problem)]
 
     # Subscribing
@@ -388,18 +396,19 @@ class ClientCore:
         mine.confirmed = True
         return [Subscribed(subscription.number, partial)]
 
-    def _on_refused(self, subscription: SubscriptionId, problem: str) -> list[Effect]:
+    def _on_refused(self, subscription: SubscriptionId, problem: str, now: Instant) -> list[Effect]:
         if not self._is_mine(subscription) or self._subscriptions.pop(subscription.number, None) is None:
             return []
-        return [SubscriptionRefused(subscription.number, problem)]
+        return [SubscriptionRefused(subscription.number, problem), *self._resume_if_possible(now)]
 
-    def _on_end(self, number: int) -> list[Effect]:
+    def _on_end(self, number: int, now: Instant) -> list[Effect]:
         if self._subscriptions.pop(number, None) is None:
             return []
         self._ending[number] = None
         if self._broker is None or self._connection is None:
             return []
-        return [Send(self._connection, [Unsubscribe(self._id(number))])]
+        ending = Send(self._connection, [Unsubscribe(self._id(number))])
+        return [ending, *self._resume_if_possible(now)]
 
     def _on_withdrawn(self, subscription: SubscriptionId) -> list[Effect]:
         if not self._is_mine(subscription) or subscription.number not in self._ending:
@@ -424,15 +433,12 @@ class ClientCore:
             for number in numbers:
                 if number in self._subscriptions:
                     _add(found, number, publication, copy)
-        effects: list[Effect] = list(found.values())
-        return effects + self._count(found)
-
-    def _count(self, found: dict[int, Delivered]) -> list[Effect]:
-        full = False
         for number, delivered in found.items():
-            subscription = self._subscriptions[number]
-            subscription.waiting += len(delivered.items)
-            full = full or subscription.waiting >= subscription.buffer
+            self._subscriptions[number].waiting += len(delivered.items)
+        return [*found.values(), *self._pause_if_full()]
+
+    def _pause_if_full(self) -> list[Effect]:
+        full = any(each.waiting >= each.buffer for each in self._subscriptions.values())
         if not full or self._paused or self._connection is None:
             return []
         self._paused = True
@@ -443,6 +449,9 @@ class ClientCore:
         if subscription is not None:
             subscription.waiting -= count
             assert subscription.waiting >= 0, "no more can be consumed than was delivered"
+        return self._resume_if_possible(now)
+
+    def _resume_if_possible(self, now: Instant) -> list[Effect]:
         if not self._paused or self._connection is None:
             return []
         if any(each.waiting > each.buffer // 2 for each in self._subscriptions.values()):
@@ -487,8 +496,8 @@ def _publishes(publications: list[Publication]) -> list[Message]:
     batch: list[Publication] = []
     size = 0
     for publication in publications:
-        if batch and size + len(publication.event) > PUBLISH_BYTES_MAX:
-            messages.append(Publish(Batch(batch)))
+        if size + len(publication.event) > PUBLISH_BYTES_MAX or len(batch) == PUBLISH_EVENTS_MAX:
+            messages += [Publish(Batch(batch))] if batch else []
             batch, size = [], 0
         batch.append(publication)
         size += len(publication.event)

@@ -17,10 +17,10 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from holdfast.errors import MalformedEvent
-from holdfast.events.event import DEFAULT_LIMITS, Event, Limits
+from holdfast.errors import InvalidEvent, MalformedEvent
+from holdfast.events.event import DEFAULT_LIMITS, Event, Limits, make_event
 from holdfast.events.topic import canonical_topic, topic_levels
-from holdfast.events.value import INT_MAX, INT_MIN, Value
+from holdfast.events.value import INT_MAX, INT_MIN, Value, value_bytes
 
 __all__ = ["PackedEvent", "PackedReader", "pack", "unpack"]
 
@@ -100,7 +100,9 @@ class PackedReader:
                 ("binary", Annotated[dict[name, octets], Meta(max_length=limits.attributes)]),
                 (
                     "content_type",
-                    Annotated[str, Meta(max_length=limits.content_type_bytes, pattern=r"\A[ -~]*\Z")],
+                    Annotated[
+                        str, Meta(max_length=limits.content_type_bytes, pattern=r"\A([!-~]([ -~]*[!-~])?)?\Z")
+                    ],
                 ),
                 ("payload", Annotated[bytes, Meta(max_length=limits.payload_bytes)]),
                 ("time", number | None),
@@ -109,6 +111,7 @@ class PackedReader:
             frozen=True,
             array_like=True,
             gc=False,
+            forbid_unknown_fields=True,
         )
         self._decode: Callable[[bytes], PackedEvent] = msgspec.msgpack.Decoder(checked).decode  # type: ignore[assignment]
 
@@ -120,12 +123,38 @@ class PackedReader:
         try:
             packed = self._decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise MalformedEvent(str(error)) from error
+            raise MalformedEvent(self._problem(data) or str(error)) from error
         if packed.topic not in self._topics:
             self._check_topic(packed.topic)
-        if packed.binary and (clash := packed.binary.keys() & packed.scalars.keys()):
-            raise MalformedEvent(f"two values for the attribute {min(clash)!r}")
+        if packed.binary:
+            self._check_binary(packed)
+        if len(data) > self._limits.attributes_bytes:
+            self._check_attributes_bytes(packed)
         return packed
+
+    def _problem(self, data: bytes) -> str | None:
+        """What is wrong in the words of ``make_event``, which names the part and the limit; None if it cannot tell."""
+        try:
+            packed = unpack(data)
+            attributes = packed.attributes
+            make_event(packed.topic, attributes, packed.payload, packed.content_type, limits=self._limits)
+        except InvalidEvent as error:
+            return str(error)
+        except MalformedEvent:
+            pass
+        return None
+
+    def _check_binary(self, packed: PackedEvent) -> None:
+        clash = packed.binary.keys() & packed.scalars.keys()
+        if clash:
+            raise MalformedEvent(f"two values for the attribute {min(clash)!r}")
+        if len(packed.binary) + len(packed.scalars) > self._limits.attributes:
+            raise MalformedEvent(f"more than {self._limits.attributes} attributes")
+
+    def _check_attributes_bytes(self, packed: PackedEvent) -> None:
+        size = sum(value_bytes(name) + value_bytes(value) for name, value in packed.attributes.items())
+        if size > self._limits.attributes_bytes:
+            raise MalformedEvent(f"attributes of {size} bytes, more than {self._limits.attributes_bytes}")
 
     def _check_topic(self, topic: str) -> None:
         if canonical_topic(topic) != topic:

@@ -16,6 +16,7 @@ import msgspec
 from holdfast.identity import Element, EventId
 
 __all__ = [
+    "PUBLICATIONS_MAX",
     "Accepted",
     "Batch",
     "Copy",
@@ -27,12 +28,14 @@ __all__ = [
     "Tag",
 ]
 
+#: No message carries more events: one of them must not keep a node busy for long.
+PUBLICATIONS_MAX = 10_000
+
 
 class Publication(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One event on its way, its content opaque (``events.packed``).
 
-    A Struct, not a dataclass, since one is made per event and hop: the decoder makes a hundred in the time Python
-    makes ten.
+    A Struct, not a dataclass: one is made per event and hop, and the decoder makes it, in C.
     """
 
     publisher: str
@@ -57,6 +60,12 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.publications)
+
+    def picked(self, at: Sequence[int]) -> Batch:
+        """The batch of these positions, which ascend; itself, if they are all."""
+        if len(at) == len(self.publications):
+            return self
+        return Batch([self.publications[i] for i in at])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["FEATURES", "VERSION", "Farewell", "Goodbye", "Heartbeat", "Hello", "Kind", "Welcome"]
+__all__ = ["VERSION", "Farewell", "Goodbye", "Heartbeat", "Hello", "Kind", "Welcome"]
 
 #: The protocol this code speaks; a Hello offers a range, so that adjacent versions can be mixed.
 VERSION = 1
-
-#: What this code can do beyond the version; a feature is used where both ends name it.
-FEATURES: tuple[str, ...] = ()
 
 
 class Kind(StrEnum):
@@ -38,6 +35,7 @@ class Farewell(StrEnum):
     PROTOCOL = "protocol"  #: the peer said something it must not say
     UNKNOWN = "unknown"  #: a broker that is no neighbour of ours
     VERSION = "version"  #: no protocol version in common
+    MISMATCH = "mismatch"  #: two brokers whose networks are configured differently
     STOPPING = "stopping"  #: this node is shutting down; come back later
 
 
@@ -53,7 +51,9 @@ class Hello:
     heartbeat_ns: int  #: how often the dialler promises to be heard
     version_min: int = VERSION
     version_max: int = VERSION
-    features: tuple[str, ...] = FEATURES
+    features: tuple[
+        str, ...
+    ] = ()  #: what the dialler can do beyond the version; used where both ends name it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,13 @@ class Welcome:
     session: int  #: the number of the Hello
     heartbeat_ns: int
     version: int = VERSION
-    features: tuple[str, ...] = FEATURES
+    features: tuple[str, ...] = ()
     last_number: int = 0  #: to a client: the highest number of its events seen here
-    resumed: bool = False  #: to a client: its subscriptions were kept while it was away
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """I am alive. The only message without a number: it may overtake what was sent before it."""
+    """I am alive. The only message without a number of its own; its frame carries that of the last one sent."""
 
 
 @dataclass(frozen=True, slots=True)

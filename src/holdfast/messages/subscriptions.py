@@ -7,11 +7,15 @@ the same way. Two brokers that meet, or meet again, tell each other every subscr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from holdfast.identity import Element, SubscriptionId
 
 __all__ = [
     "TABLE_ROWS_MAX",
+    "TABLE_TEXT_MAX",
     "Confirmed",
     "Partition",
     "Refused",
@@ -22,8 +26,9 @@ __all__ = [
     "Withdrawn",
 ]
 
-#: A table travels in pieces of at most this many rows, so that no frame is large.
+#: A table travels in pieces of at most about this many rows and characters, so that no frame is large.
 TABLE_ROWS_MAX = 500
+TABLE_TEXT_MAX = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +96,5 @@ class Table:
     What the receiver knew from this direction and is not in the whole table is over.
     """
 
-    rows: tuple[Row, ...]
+    rows: Annotated[tuple[Row, ...], Meta(max_length=TABLE_ROWS_MAX)]
     last: bool

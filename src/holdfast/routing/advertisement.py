@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from holdfast.filters.expression import Filter
 from holdfast.filters.parse import parse_filter
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.message import Message
 from holdfast.messages.subscriptions import (
     TABLE_ROWS_MAX,
+    TABLE_TEXT_MAX,
     Confirmed,
     Partition,
     Row,
@@ -29,13 +31,17 @@ from holdfast.messages.subscriptions import (
     Unsubscribe,
     Withdrawn,
 )
-from holdfast.overlay.sequence_vector import extended
+from holdfast.overlay.sequence_vector import cut, extended
 from holdfast.overlay.transport import Send, TransportEffect
 from holdfast.routing.port import ClientPort, NeighbourPort, Port
 from holdfast.routing.table import Entry
 from holdfast.routing.table import Table as RoutingTable
 
-__all__ = ["Advertisement"]
+__all__ = ["Advertisement", "Reused"]
+
+
+class Reused(Exception):
+    """A subscription came under an id that belongs to another."""
 
 
 @dataclass(slots=True)
@@ -45,7 +51,6 @@ class _Pending:
     entry: Entry
     is_asked: bool  #: whether the sender wants a confirmation; the rows of a table need none
     waiting: dict[str, None] = field(default_factory=dict)
-    partial: tuple[Partition, ...] = ()
 
 
 @dataclass(slots=True)
@@ -78,25 +83,38 @@ class Advertisement:
 
     # Subscriptions
 
-    def on_subscribe(
-        self, sender: Port, message: Subscribe | Row, *, is_asked: bool = True
-    ) -> list[TransportEffect]:
-        """Somebody behind ``sender`` subscribes, or a neighbour says that somebody has.
+    def on_subscribe(self, sender: Port, message: Subscribe) -> list[TransportEffect]:
+        """Somebody behind ``sender`` subscribes.
 
         :raises FilterError: if the filter is refused; nothing has changed then.
+        :raises Reused: if the id belongs to another; nor then.
         """
+        return self._take(sender, message, parse_filter(message.filter), is_asked=True)
+
+    def _take(
+        self, sender: Port, message: Subscribe | Row, filter: Filter, is_asked: bool
+    ) -> list[TransportEffect]:
         subscription = message.subscription
         known = self._table.get(subscription)
-        if known is not None and known.port is sender:
-            return self._answer(sender, Confirmed(subscription)) if is_asked else []
         pending = self._pending.get(subscription)
+        if known is not None and known.port is sender:
+            _check_same(known, filter)
+            return self._answer(sender, Confirmed(subscription, known.partial)) if is_asked else []
         if pending is not None and pending.entry.port is sender:
+            _check_same(pending.entry, filter)
             pending.is_asked = pending.is_asked or is_asked
             return []
-        filter = parse_filter(message.filter)
         moved = self._forget(subscription)
-        entry = Entry(subscription, filter, message.vector, sender, _numbers(sender, subscription))
+        vector = cut(message.vector, delta=0)
+        entry = Entry(subscription, filter, vector, sender, _numbers(sender, subscription))
         return moved + self._spread(_Pending(entry, is_asked))
+
+    def knows(self, sender: Port, subscription: SubscriptionId) -> bool:
+        """Whether a subscription from there is installed or on its way."""
+        entry = self._table.get(subscription)
+        if entry is None and (pending := self._pending.get(subscription)) is not None:
+            entry = pending.entry
+        return entry is not None and entry.port is sender
 
     def _spread(self, pending: _Pending) -> list[TransportEffect]:
         entry = pending.entry
@@ -110,14 +128,14 @@ class Advertisement:
                 pending.waiting[neighbour.name] = None
                 effects.append(Send(neighbour.connection, [onward]))
             else:
-                pending.partial += (self._partition(neighbour),)
+                entry.partial += (self._partition(neighbour),)
         self._pending[entry.subscription] = pending
         return effects if pending.waiting else effects + self._complete(pending)
 
     def _complete(self, pending: _Pending) -> list[TransportEffect]:
         entry = pending.entry
         del self._pending[entry.subscription]
-        effects = self._answer(entry.port, Confirmed(entry.subscription, pending.partial))
+        effects = self._answer(entry.port, Confirmed(entry.subscription, entry.partial))
         self._table.add(entry)
         return effects if pending.is_asked else []
 
@@ -127,7 +145,7 @@ class Advertisement:
         if pending is None or sender.name not in pending.waiting:
             return []  # withdrawn meanwhile, or told in a table, which needs no confirmation
         del pending.waiting[sender.name]
-        pending.partial += message.partial
+        pending.entry.partial += message.partial
         return [] if pending.waiting else self._complete(pending)
 
     # Withdrawals
@@ -188,17 +206,14 @@ class Advertisement:
             for entry in entries
             if entry.port is not neighbour and self._neighbours
         ]
-        pieces: list[Message] = [
-            Table(tuple(rows[i : i + TABLE_ROWS_MAX]), i + TABLE_ROWS_MAX >= len(rows))
-            for i in range(0, max(len(rows), 1), TABLE_ROWS_MAX)
-        ]
-        return [Send(neighbour.connection, pieces)]
+        return [Send(neighbour.connection, _pieces(rows))]
 
     def on_table(self, sender: NeighbourPort, rows: Sequence[Row]) -> list[TransportEffect]:
         """The whole table of a neighbour: what it adds is taken up, what it lacks is over.
 
-        :raises FilterError: at a row whose filter is refused.
+        :raises FilterError: if the filter of a row is refused; nothing has changed then.
         """
+        filters = [parse_filter(row.filter) for row in rows]
         listed = {row.subscription for row in rows}
         held = [entry.subscription for entry in self._table.behind(sender)]
         held += [each for each, pending in self._pending.items() if pending.entry.port is sender]
@@ -206,8 +221,8 @@ class Advertisement:
         for subscription in held:
             if subscription not in listed:
                 effects += self.on_unsubscribe(sender, subscription, is_asked=False)
-        for row in rows:
-            effects += self.on_subscribe(sender, row, is_asked=False)
+        for row, filter in zip(rows, filters, strict=True):
+            effects += self._take(sender, row, filter, is_asked=False)
         return effects
 
     def on_absent(self, neighbour: NeighbourPort) -> list[TransportEffect]:
@@ -216,7 +231,7 @@ class Advertisement:
         for pending in list(self._pending.values()):
             if neighbour.name in pending.waiting:
                 del pending.waiting[neighbour.name]
-                pending.partial += (self._partition(neighbour),)
+                pending.entry.partial += (self._partition(neighbour),)
                 effects += [] if pending.waiting else self._complete(pending)
         for subscription, withdrawing in list(self._withdrawing.items()):
             if withdrawing.waiting.pop(neighbour.name, 0) is None and not withdrawing.waiting:
@@ -239,5 +254,23 @@ class Advertisement:
         return [] if port.connection is None else [Send(port.connection, [message])]
 
 
+def _check_same(entry: Entry, filter: Filter) -> None:
+    if entry.filter != filter:
+        raise Reused(f"{entry.subscription} is {entry.filter}, and cannot become {filter}")
+
+
 def _numbers(sender: Port, subscription: SubscriptionId) -> tuple[int, ...]:
     return (subscription.number,) if isinstance(sender, ClientPort) else ()
+
+
+def _pieces(rows: list[Row]) -> list[Message]:
+    """A table as messages none of which is large; an empty one is a message too."""
+    pieces: list[list[Row]] = [[]]
+    text = 0
+    for row in rows:
+        if len(pieces[-1]) == TABLE_ROWS_MAX or text > TABLE_TEXT_MAX:
+            pieces.append([])
+            text = 0
+        pieces[-1].append(row)
+        text += len(row.filter)
+    return [Table(tuple(piece), piece is pieces[-1]) for piece in pieces]

@@ -33,7 +33,7 @@ def gather(table: Table, events: Sequence[Content], arrival: Port | None) -> lis
                 touched.append(port)
             elif at[-1] == i:
                 if entry.numbers:
-                    port.subscriptions[-1] += entry.numbers
+                    port.merge(entry.numbers)
                 continue
             at.append(i)
             port.subscriptions.append(entry.numbers)

@@ -15,32 +15,55 @@ __all__ = ["ClientPort", "NeighbourPort", "Port"]
 class Port:
     """One way out. ``connection`` is None while nobody is there."""
 
-    __slots__ = ("at", "connection", "name", "subscriptions")
+    __slots__ = ("at", "connection", "merged", "name", "subscriptions")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.connection: int | None = None
         self.at: list[int] = []
         self.subscriptions: list[tuple[int, ...]] = []
+        self.merged: dict[
+            int, list[int]
+        ] = {}  #: where several subscriptions match: place to all their numbers
+
+    def merge(self, numbers: tuple[int, ...]) -> None:
+        """The last event gathered matches another subscription of the same client."""
+        place = len(self.at) - 1
+        merged = self.merged.get(place)
+        if merged is None:
+            merged = self.merged[place] = list(self.subscriptions[place])
+        merged += numbers
 
     def take_share(self) -> tuple[list[int], list[tuple[int, ...]]]:
         """What was gathered; the port is empty again."""
+        for place, numbers in self.merged.items():
+            self.subscriptions[place] = tuple(numbers)
         share = self.at, self.subscriptions
-        self.at, self.subscriptions = [], []
+        self.at, self.subscriptions, self.merged = [], [], {}
         return share
 
 
 class ClientPort(Port):
     """The way to a client. It outlives the client's session for a grace time, subscriptions and all."""
 
-    __slots__ = ("gone_at", "incarnation", "last_number", "numbers")
+    __slots__ = ("gone_at", "incarnation", "last_number", "numbers", "rejected")
+
+    #: So many rejections are remembered, in case the event is sent again; older ones would then count as accepted.
+    REJECTED_MAX = 100_000
 
     def __init__(self, name: str, incarnation: int) -> None:
         super().__init__(name)
         self.incarnation = incarnation
         self.last_number = 0  #: the highest number of an event it published
+        self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
         self.numbers: dict[int, None] = {}  #: of its subscriptions, in order
         self.gone_at: int | None = None
+
+    def reject(self, n: int, problem: str) -> None:
+        """Remember that an event was refused; the oldest is forgotten."""
+        self.rejected[n] = problem
+        if len(self.rejected) > self.REJECTED_MAX:
+            del self.rejected[next(iter(self.rejected))]
 
 
 class NeighbourPort(Port):
@@ -57,6 +80,7 @@ class NeighbourPort(Port):
         "has_met",
         "has_told",
         "held",
+        "held_bytes",
         "held_count",
         "incarnation",
         "is_told",
@@ -75,6 +99,7 @@ class NeighbourPort(Port):
         self.rows: list[Row] = []  #: the pieces of its table so far
         self.held: list[tuple[str, Batch, list[int]]] = []  #: publications that wait for the tables
         self.held_count = 0
+        self.held_bytes = 0
 
     @property
     def is_active(self) -> bool:
@@ -86,8 +111,26 @@ class NeighbourPort(Port):
         self.connection = None
         self.is_told = self.has_told = False
         self.rows = []
-        self.held = []
-        self.held_count = 0
+        self.take_held()
+
+    def hold(self, stream: str, batch: Batch, at: list[int], count_max: int, bytes_max: int) -> int:
+        """Keep publications until the tables are exchanged, the first of them that there is room for; how many."""
+        kept: list[int] = []
+        for i in at:
+            size = len(batch.publications[i].event)
+            if self.held_count == count_max or self.held_bytes + size > bytes_max:
+                break
+            kept.append(i)
+            self.held_count += 1
+            self.held_bytes += size
+        if kept:
+            self.held.append((stream, batch, kept))
+        return len(kept)
+
+    def take_held(self) -> list[tuple[str, Batch, list[int]]]:
+        """What was held; nothing is any more."""
+        held, self.held, self.held_count, self.held_bytes = self.held, [], 0, 0
+        return held
 
     def become_greeted(self, connection: int, incarnation: int) -> None:
         """A session has begun; tables come next."""

@@ -9,6 +9,7 @@ from holdfast.filters.expression import Filter
 from holdfast.identity import Element, SubscriptionId
 from holdfast.matching.engine import new_index
 from holdfast.matching.index import MatchingIndex
+from holdfast.messages.subscriptions import Partition
 from holdfast.routing.port import Port
 
 __all__ = ["Entry", "Table"]
@@ -17,7 +18,7 @@ __all__ = ["Entry", "Table"]
 class Entry:
     """A tuple ⟨pred, from, seqVect⟩ of the table; ``from`` is a port here, since every δ is 0 so far."""
 
-    __slots__ = ("filter", "numbers", "port", "subscription", "vector")
+    __slots__ = ("filter", "numbers", "partial", "port", "subscription", "vector")
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class Entry:
         self.vector = vector
         self.port = port
         self.numbers = numbers  #: of a client of ours its own number for it; of anyone else none
+        self.partial: tuple[Partition, ...] = ()  #: what could not be reached when it was confirmed
 
 
 class Table:

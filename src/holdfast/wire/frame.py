@@ -4,7 +4,7 @@
 
     4 bytes   length of what follows, big-endian
     1 byte    kind of message
-    4 bytes   number of the frame on this connection and in this direction, from 1; 0 for a heartbeat
+    4 bytes   number of the frame on this connection and in this direction, from 1
     rest      body (MessagePack)
 
 A frame that cannot be read, is too large, or is not the next one raises ``MalformedFrame`` and nothing else; then
@@ -22,12 +22,24 @@ import msgspec
 
 from holdfast.errors import MalformedFrame
 from holdfast.messages.message import Message
+from holdfast.messages.publications import Deliveries, Publications
 from holdfast.wire import publications, session, subscriptions
 
-__all__ = ["FRAME_BYTES_MAX", "HEADER_BYTES", "FrameNumbers", "FrameReader", "encode", "header"]
+__all__ = [
+    "FRAME_BYTES_MAX",
+    "HEADER_BYTES",
+    "FrameNumbers",
+    "FrameReader",
+    "encode",
+    "encode_parted",
+    "header",
+]
 
 #: The largest event, with room around it; a peer that announces more is cut off before it can fill our memory.
 FRAME_BYTES_MAX: Final = 8 * 1024 * 1024
+
+#: A batch that would make a larger frame is sent as several. A single event is at most about 2 MiB.
+FRAME_BYTES_TARGET: Final = 1024 * 1024
 
 _HEADER: Final = struct.Struct(">IBI")
 HEADER_BYTES: Final = _HEADER.size
@@ -61,9 +73,18 @@ def encode(message: Message) -> tuple[int, bytes]:
     return kind, encoder(message)
 
 
+def encode_parted(message: Message) -> list[tuple[int, bytes]]:
+    """The same as one frame, or as several where a batch of events would make it too large."""
+    frame = encode(message)
+    if len(frame[1]) <= FRAME_BYTES_TARGET or not isinstance(message, Publications | Deliveries):
+        return [frame]
+    first, second = publications.halves(message)
+    return encode_parted(first) + encode_parted(second) if second.at else [frame]
+
+
 def header(kind: int, number: int, body_bytes: int) -> bytes:
-    """What goes before a body; the number is 0 for a heartbeat, whatever is given."""
-    return _HEADER.pack(_AFTER_LENGTH + body_bytes, kind, 0 if kind == session.HEARTBEAT else number)
+    """What goes before a body. The number is the frame's own; for a heartbeat that of the last frame before it."""
+    return _HEADER.pack(_AFTER_LENGTH + body_bytes, kind, number)
 
 
 class FrameNumbers:
@@ -83,6 +104,16 @@ class FrameNumbers:
             trouble = "repeats" if number <= self.last else "leaves a hole"
             raise MalformedFrame(f"frame {number} after frame {self.last}: the numbering {trouble}")
         self.last = number
+
+    def check_heartbeat(self, number: int) -> None:
+        """A heartbeat names the last frame sent before it: so a loss shows even if nothing else follows.
+
+        :raises MalformedFrame: if that frame has not come.
+        """
+        if number != self.last:
+            raise MalformedFrame(
+                f"a heartbeat after frame {number}, but frame {self.last} was the last to come"
+            )
 
 
 class FrameReader:
@@ -130,7 +161,9 @@ class FrameReader:
         decoder = _DECODERS.get(kind)
         if decoder is None:
             raise MalformedFrame(f"a frame of the unknown kind {kind}")
-        if kind != session.HEARTBEAT:
+        if kind == session.HEARTBEAT:
+            self._numbers.check_heartbeat(number)
+        else:
             self._numbers.check(number)
         with body:
             try:

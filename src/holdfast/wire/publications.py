@@ -14,11 +14,12 @@ Reading makes no Python object per event but those the broker works with, and ne
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from holdfast.messages.publications import (
+    PUBLICATIONS_MAX,
     Accepted,
     Batch,
     Copy,
@@ -30,24 +31,28 @@ from holdfast.messages.publications import (
 )
 from holdfast.wire.primitives import NIL, array_header
 
-__all__ = ["DECODERS", "ENCODERS", "KINDS"]
+__all__ = ["DECODERS", "ENCODERS", "KINDS", "halves"]
 
 #: Those without events in them, encoded as maps like all control messages.
 KINDS: Final = {33: Accepted, 34: Rejected}
 
 _encode = msgspec.msgpack.Encoder().encode
 
-_decode_publish = msgspec.msgpack.Decoder(list[Publication]).decode
-_decode_publications = msgspec.msgpack.Decoder(tuple[str, list[tuple[Copy | None, Publication]]]).decode
+_BOUNDED: Final = msgspec.Meta(max_length=PUBLICATIONS_MAX)
+_decode_publish = msgspec.msgpack.Decoder(Annotated[list[Publication], _BOUNDED]).decode
+_decode_publications = msgspec.msgpack.Decoder(
+    tuple[str, Annotated[list[tuple[Copy | None, Publication]], _BOUNDED]]
+).decode
 _decode_deliveries = msgspec.msgpack.Decoder(
-    tuple[str, list[tuple[tuple[int, ...], Copy | None, Publication]]]
+    tuple[str, Annotated[list[tuple[tuple[int, ...], Copy | None, Publication]], _BOUNDED]]
 ).decode
 
 PLAIN_PAIR: Final = b"\x92" + NIL
 
-#: What stands before a plain delivery, by the subscriptions it is for; there are few, and they repeat.
+#: What stands before a plain delivery, by the subscriptions it is for; those of one or a few repeat.
 _prefixes: dict[tuple[int, ...], bytes] = {}
 PREFIXES_MAX: Final = 10_000
+REMEMBERED_MAX: Final = 8
 
 
 def _pieces(batch: Batch) -> list[bytes]:
@@ -58,9 +63,11 @@ def _pieces(batch: Batch) -> list[bytes]:
 
 
 def _prefix(subscriptions: tuple[int, ...]) -> bytes:
-    if len(_prefixes) >= PREFIXES_MAX:
-        _prefixes.clear()
-    made = _prefixes[subscriptions] = b"\x93" + _encode(subscriptions) + NIL
+    made = b"\x93" + _encode(subscriptions) + NIL
+    if len(subscriptions) <= REMEMBERED_MAX:
+        if len(_prefixes) >= PREFIXES_MAX:
+            _prefixes.clear()
+        _prefixes[subscriptions] = made
     return made
 
 
@@ -97,6 +104,20 @@ def encode_deliveries(message: Deliveries) -> bytes:
         for i, subscriptions, copy in zip(message.at, message.subscriptions, message.copies, strict=True):
             parts += (b"\x93", _encode(subscriptions), _encode(copy), pieces[i])
     return b"".join(parts)
+
+
+def halves(message: Publications | Deliveries) -> tuple[Publications | Deliveries, Publications | Deliveries]:
+    """The same in two messages, for frames that are half as large."""
+    middle = (len(message.at) + 1) // 2
+    return _part(message, 0, middle), _part(message, middle, len(message.at))
+
+
+def _part(message: Publications | Deliveries, start: int, end: int) -> Publications | Deliveries:
+    at = message.at[start:end]
+    copies = None if message.copies is None else message.copies[start:end]
+    if isinstance(message, Publications):
+        return Publications(message.stream, message.batch, at, copies)
+    return Deliveries(message.stream, message.batch, at, message.subscriptions[start:end], copies)
 
 
 def _copies(read: list[Copy | None]) -> Sequence[Copy | None] | None:
