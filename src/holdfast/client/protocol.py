@@ -12,14 +12,11 @@ broker sees a slow subscriber.
 from __future__ import annotations
 
 import zlib
-from collections import deque
-from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from holdfast.client.effect import (
     Acknowledged,
     Away,
-    Delivered,
     Effect,
     Ended,
     NotAccepted,
@@ -28,16 +25,15 @@ from holdfast.client.effect import (
     SubscriptionRefused,
     Unsubscribed,
 )
+from holdfast.client.inbox import Inbox, Subscription
 from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Input, Leave, Open, Submit
-from holdfast.client.item import Gap
+from holdfast.client.outbox import Outbox, publishes
 from holdfast.client.settings import Settings
 from holdfast.clock import Instant
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.message import Message
 from holdfast.messages.publications import (
     Accepted,
-    Batch,
-    Copy,
     Deliveries,
     Publication,
     Publications,
@@ -54,7 +50,6 @@ from holdfast.messages.subscriptions import (
     Unsubscribe,
     Withdrawn,
 )
-from holdfast.ordering.edge import new_edge
 from holdfast.overlay.session import heartbeat_problem
 from holdfast.overlay.transport import (
     Close,
@@ -72,10 +67,6 @@ from holdfast.overlay.transport import (
 
 __all__ = ["ClientCore"]
 
-#: A Publish carries at most about this much: no frame is large, and the broker is soon done with it.
-PUBLISH_BYTES_MAX: Final = 256 * 1024
-PUBLISH_EVENTS_MAX: Final = 1_000
-
 #: After these there is no point in coming back.
 FINAL: Final = {
     Farewell.TAKEN_OVER,
@@ -83,22 +74,6 @@ FINAL: Final = {
     Farewell.VERSION,
     Farewell.PROTOCOL,
 }
-
-
-@dataclass(slots=True)
-class _Subscription:
-    filter: str
-    buffer: int
-    confirmed: bool = False
-    waiting: int = 0  #: delivered and not consumed
-
-
-@dataclass(slots=True)
-class _Doubt:
-    """Where a publisher's events stood when the session broke, and who was subscribed then."""
-
-    after: int
-    subscriptions: list[int] = field(default_factory=list)
 
 
 class ClientCore:
@@ -121,23 +96,22 @@ class ClientCore:
         self._heartbeat_at: Instant = 0
         self._paused = False
 
-        # Publishing.
-        self._last_submitted = 0
-        self._unacknowledged: deque[Publication] = deque()
-        self._rejected: set[int] = set()  #: of those
-
-        # Subscribing.
+        self._outbox = Outbox(settings.unacknowledged_max)
+        self._inbox = Inbox(settings.order)
+        self._ending: dict[
+            int, None
+        ] = {}  #: subscriptions that are over and not yet forgotten by the network
         self._control_seq = 0
-        self._subscriptions: dict[int, _Subscription] = {}
-        self._ending: dict[int, None] = {}
-        self._edge = new_edge(settings.order)
-        self._doubts: dict[str, _Doubt] = {}
-        self.turned_away = 0  #: deliveries that had passed before
 
     @property
     def unacknowledged(self) -> int:
         """How many submitted events wait for their acknowledgement."""
-        return len(self._unacknowledged) - len(self._rejected)
+        return len(self._outbox)
+
+    @property
+    def turned_away(self) -> int:
+        """How many deliveries had passed before."""
+        return self._inbox.turned_away
 
     @property
     def is_ready(self) -> bool:
@@ -226,7 +200,7 @@ class ClientCore:
         self._connection = self._broker = None
         self._paused = False
         if was_ready:
-            self._begin_doubt()
+            self._inbox.begin_doubt()
         self._retry(now)
         return [Away(reason)] if was_ready else []
 
@@ -322,11 +296,11 @@ class ClientCore:
         effects: list[Effect] = [Ready(welcome.node, welcome.last_number)]
         again: list[Message] = [
             self._subscribe(number, subscription.filter)
-            for number, subscription in self._subscriptions.items()
+            for number, subscription in self._inbox.subscriptions.items()
         ]
         again += [Unsubscribe(self._id(number)) for number in self._ending]
         # What the broker may have had is sent all the same: only its answer tells accepted from rejected.
-        again += _publishes([each for each in self._unacknowledged if each.n not in self._rejected])
+        again += publishes(self._outbox.waiting())
         if again:
             effects.append(Send(self._connection, again))
         return effects + self._pause_if_full()
@@ -342,32 +316,17 @@ class ClientCore:
     # Publishing
 
     def _on_submit(self, publications: list[Publication]) -> list[Effect]:
-        for publication in publications:
-            assert publication.n > self._last_submitted, "numbers increase over all submissions"
-            self._last_submitted = publication.n
-        self._unacknowledged += publications
-        assert self.unacknowledged <= self._settings.unacknowledged_max, "the caller keeps the window"
+        self._outbox.submit(publications)
         if self._broker is None or self._connection is None or not publications:
             return []
-        return [Send(self._connection, _publishes(publications))]
+        return [Send(self._connection, publishes(publications))]
 
     def _on_accepted(self, upto: int, duplicates: tuple[int, ...]) -> list[Effect]:
-        waiting = self._unacknowledged
-        highest = 0
-        while waiting and waiting[0].n <= upto:
-            n = waiting.popleft().n
-            if n in self._rejected:
-                self._rejected.remove(n)
-            else:
-                highest = n
+        highest = self._outbox.accept(upto)
         return [Acknowledged(highest, duplicates)] if highest else []
 
     def _on_rejected(self, n: int, problem: str) -> list[Effect]:
-        waits = bool(self._unacknowledged) and self._unacknowledged[0].n <= n <= self._unacknowledged[-1].n
-        if not waits or n in self._rejected:
-            return []
-        self._rejected.add(n)
-        return [NotAccepted(n, problem)]
+        return [NotAccepted(n, problem)] if self._outbox.reject(n) else []
 
     # Subscribing
 
@@ -383,26 +342,32 @@ class ClientCore:
         return Subscribe(self._id(number), filter, vector)
 
     def _on_add(self, number: int, filter: str, buffer: int) -> list[Effect]:
-        assert number not in self._subscriptions, "a number is used once"
-        self._subscriptions[number] = _Subscription(filter, buffer)
+        assert number not in self._inbox.subscriptions, "a number is used once"
+        self._inbox.subscriptions[number] = Subscription(filter, buffer)
         if self._broker is None or self._connection is None:
             return []
         return [Send(self._connection, [self._subscribe(number, filter)])]
 
     def _on_confirmed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> list[Effect]:
-        mine = self._subscriptions.get(subscription.number) if self._is_mine(subscription) else None
-        if mine is None or mine.confirmed:
-            return []  # it has ended meanwhile, or is confirmed again after a reconnection
-        mine.confirmed = True
+        mine = self._inbox.subscriptions.get(subscription.number) if self._is_mine(subscription) else None
+        if mine is None:
+            return []  # it has ended meanwhile
+        mine.is_current = True
+        if mine.is_confirmed:
+            return []  # again, after a reconnection
+        mine.is_confirmed = True
         return [Subscribed(subscription.number, partial)]
 
     def _on_refused(self, subscription: SubscriptionId, problem: str, now: Instant) -> list[Effect]:
-        if not self._is_mine(subscription) or self._subscriptions.pop(subscription.number, None) is None:
+        if (
+            not self._is_mine(subscription)
+            or self._inbox.subscriptions.pop(subscription.number, None) is None
+        ):
             return []
         return [SubscriptionRefused(subscription.number, problem), *self._resume_if_possible(now)]
 
     def _on_end(self, number: int, now: Instant) -> list[Effect]:
-        if self._subscriptions.pop(number, None) is None:
+        if self._inbox.subscriptions.pop(number, None) is None:
             return []
         self._ending[number] = None
         if self._broker is None or self._connection is None:
@@ -419,88 +384,21 @@ class ClientCore:
     # Deliveries
 
     def _on_deliveries(self, message: Deliveries) -> list[Effect]:
-        publications = message.batch.publications
-        copies = message.copies
-        found: dict[int, Delivered] = {}
-        for position, (i, numbers) in enumerate(zip(message.at, message.subscriptions, strict=True)):
-            publication = publications[i]
-            if self._doubts and publication.publisher in self._doubts:
-                self._end_doubt(publication, found)
-            if not self._edge.admits(publication.publisher, publication.n):
-                self.turned_away += 1
-                continue
-            copy = copies[position] if copies is not None else None
-            for number in numbers:
-                if number in self._subscriptions:
-                    _add(found, number, publication, copy)
-        for number, delivered in found.items():
-            self._subscriptions[number].waiting += len(delivered.items)
-        return [*found.values(), *self._pause_if_full()]
+        return [*self._inbox.take(message), *self._pause_if_full()]
 
     def _pause_if_full(self) -> list[Effect]:
-        full = any(each.waiting >= each.buffer for each in self._subscriptions.values())
-        if not full or self._paused or self._connection is None:
+        if self._paused or self._connection is None or not self._inbox.is_full:
             return []
         self._paused = True
         return [Pause(self._connection)]
 
     def _on_consumed(self, number: int, count: int, now: Instant) -> list[Effect]:
-        subscription = self._subscriptions.get(number)
-        if subscription is not None:
-            subscription.waiting -= count
-            assert subscription.waiting >= 0, "no more can be consumed than was delivered"
+        self._inbox.consume(number, count)
         return self._resume_if_possible(now)
 
     def _resume_if_possible(self, now: Instant) -> list[Effect]:
-        if not self._paused or self._connection is None:
-            return []
-        if any(each.waiting > each.buffer // 2 for each in self._subscriptions.values()):
+        if not self._paused or self._connection is None or not self._inbox.has_room:
             return []
         self._paused = False
         self._heard_at = now  # while nothing was read, nothing could be heard
         return [Resume(self._connection)]
-
-    # Gaps
-
-    def _begin_doubt(self) -> None:
-        """From here on events may have been missed: until a publisher is heard again, nobody knows how many."""
-        confirmed = [number for number, each in self._subscriptions.items() if each.confirmed]
-        for pubend, after in self._edge.highest().items():
-            doubt = self._doubts.setdefault(pubend, _Doubt(after))
-            doubt.subscriptions = confirmed
-
-    def _end_doubt(self, publication: Publication, found: dict[int, Delivered]) -> None:
-        """The first event of a publisher after an interruption tells what may be missing before it."""
-        doubt = self._doubts[publication.publisher]
-        if publication.n <= doubt.after:
-            return  # an old one sent again; the edge turns it away
-        del self._doubts[publication.publisher]
-        if publication.n > doubt.after + 1:
-            gap = Gap(publication.publisher, doubt.after, publication.n - 1, "disconnected")
-            for number in doubt.subscriptions:
-                if number in self._subscriptions:
-                    _add(found, number, gap, None)
-
-
-def _add(found: dict[int, Delivered], number: int, item: Publication | Gap, copy: Copy | None) -> None:
-    delivered = found.get(number)
-    if delivered is None:
-        delivered = found[number] = Delivered(number, [], [])
-    delivered.items.append(item)
-    delivered.copies.append(copy)
-
-
-def _publishes(publications: list[Publication]) -> list[Message]:
-    """Publications as messages none of which is large."""
-    messages: list[Message] = []
-    batch: list[Publication] = []
-    size = 0
-    for publication in publications:
-        if size + len(publication.event) > PUBLISH_BYTES_MAX or len(batch) == PUBLISH_EVENTS_MAX:
-            messages += [Publish(Batch(batch))] if batch else []
-            batch, size = [], 0
-        batch.append(publication)
-        size += len(publication.event)
-    if batch:
-        messages.append(Publish(Batch(batch)))
-    return messages

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.ordering.order import PUBENDS_MAX
+
 __all__ = ["Fifo"]
 
 
@@ -13,7 +15,11 @@ class Fifo:
 
     def admits(self, pubend: str, tick: int) -> bool:
         """Whether the tick is above all that passed."""
-        if tick <= self._last.get(pubend, 0):
+        last = self._last.get(pubend)
+        if last is None:
+            if len(self._last) >= PUBENDS_MAX:
+                del self._last[next(iter(self._last))]
+        elif tick <= last:
             return False
         self._last[pubend] = tick
         return True

@@ -9,7 +9,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["Edge", "Order"]
+__all__ = ["PUBENDS_MAX", "Edge", "Order"]
+
+#: An edge remembers so many pubends; then it forgets the one it has known longest.
+PUBENDS_MAX = 1_000_000
 
 
 class Order(StrEnum):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from holdfast.ordering.order import PUBENDS_MAX
+
 __all__ = ["WINDOW", "Unordered"]
 
 #: How many ticks below the highest are remembered one by one; older ones are taken for repeats.
@@ -20,7 +22,13 @@ class Unordered:
 
     def admits(self, pubend: str, tick: int) -> bool:
         """Whether the tick has not passed, and is not too old to tell."""
-        highest, bits = self._seen.get(pubend, (0, 0))
+        seen = self._seen.get(pubend)
+        if seen is None:
+            if len(self._seen) >= PUBENDS_MAX:
+                del self._seen[next(iter(self._seen))]
+            self._seen[pubend] = tick, 1
+            return True
+        highest, bits = seen
         if tick > highest:
             ahead = tick - highest
             self._seen[pubend] = tick, (bits << ahead) & _MASK | 1 if ahead < WINDOW else 1

@@ -1,0 +1,124 @@
+"""What reaches a client's subscriptions: past the edge, with gaps where something may be missing, and counted.
+
+After an interruption the first event of a publisher shows by its number whether something may be missing since;
+the gap is announced to every subscription that was confirmed when the session broke. What was delivered and not
+consumed is bounded: past a subscription's buffer the inbox is full, and the client stops reading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.client.effect import Delivered
+from holdfast.client.item import Gap
+from holdfast.messages.publications import Copy, Deliveries, Publication
+from holdfast.ordering.edge import new_edge
+from holdfast.ordering.order import Order
+
+__all__ = ["Inbox", "Subscription"]
+
+
+@dataclass(slots=True)
+class Subscription:
+    """One subscription, seen from the client."""
+
+    filter: str
+    buffer: int
+    is_confirmed: bool = False
+    is_current: bool = False  #: confirmed on this session: the network knows it, or knows it again
+    waiting: int = 0  #: delivered and not consumed
+
+
+class Inbox:
+    """The subscriptions of a client, by the client's own numbers."""
+
+    def __init__(self, order: Order) -> None:
+        self.subscriptions: dict[int, Subscription] = {}
+        self.turned_away = 0  #: deliveries that had passed before
+        self._edge = new_edge(order)
+        self._doubts: dict[
+            str, dict[int, int]
+        ] = {}  #: pubend, subscription: after which tick something may be missing
+
+    def take(self, message: Deliveries) -> list[Delivered]:
+        """What each subscription gets of a message, in the order they first get something."""
+        publications = message.batch.publications
+        copies = message.copies
+        found: dict[int, Delivered] = {}
+        for place, (i, numbers) in enumerate(zip(message.at, message.subscriptions, strict=True)):
+            publication = publications[i]
+            if self._doubts and publication.publisher in self._doubts:
+                self._end_doubt(publication, numbers, found)
+            if not self._edge.admits(publication.publisher, publication.n):
+                self.turned_away += 1
+                continue
+            copy = copies[place] if copies is not None else None
+            for number in numbers:
+                self._add(found, number, publication, copy)
+        for number, delivered in found.items():
+            self.subscriptions[number].waiting += len(delivered.items)
+        return list(found.values())
+
+    def _add(
+        self, found: dict[int, Delivered], number: int, item: Publication | Gap, copy: Copy | None
+    ) -> None:
+        delivered = found.get(number)
+        if delivered is None:
+            if number not in self.subscriptions:
+                return  # it has ended meanwhile
+            delivered = found[number] = Delivered(number, [], [])
+        delivered.items.append(item)
+        delivered.copies.append(copy)
+
+    # Buffers
+
+    def consume(self, number: int, count: int) -> None:
+        """The application has taken items."""
+        subscription = self.subscriptions.get(number)
+        if subscription is not None:
+            subscription.waiting -= count
+            assert subscription.waiting >= 0, "no more can be consumed than was delivered"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether some subscription's buffer is."""
+        return any(each.waiting >= each.buffer for each in self.subscriptions.values())
+
+    @property
+    def has_room(self) -> bool:
+        """Whether all buffers are half empty: reading goes on only then, so that it does not stop and go."""
+        return all(each.waiting <= each.buffer // 2 for each in self.subscriptions.values())
+
+    # Gaps
+
+    def begin_doubt(self) -> None:
+        """From here on events may be missed: until a publisher is heard again, nobody knows how many."""
+        confirmed = [number for number, each in self.subscriptions.items() if each.is_confirmed]
+        for pubend, after in self._edge.highest().items():
+            doubt = self._doubts.setdefault(pubend, {})
+            for number in confirmed:
+                doubt.setdefault(number, after)
+        for each in self.subscriptions.values():
+            each.is_current = False
+
+    def _end_doubt(
+        self, publication: Publication, numbers: tuple[int, ...], found: dict[int, Delivered]
+    ) -> None:
+        """A publisher is heard again, which ends the doubt of those the network knows.
+
+        Others it may have passed by, this event too; only what really reaches them tells them something.
+        """
+        doubt = self._doubts[publication.publisher]
+        for number, after in list(doubt.items()):
+            subscription = self.subscriptions.get(number)
+            if subscription is None:
+                del doubt[number]
+            elif publication.n > after and (subscription.is_current or number in numbers):
+                if publication.n > after + 1:
+                    gap = Gap(publication.publisher, after, publication.n - 1, "disconnected")
+                    self._add(found, number, gap, None)
+                doubt[number] = publication.n
+                if subscription.is_current:
+                    del doubt[number]
+        if not doubt:
+            del self._doubts[publication.publisher]

@@ -1,0 +1,82 @@
+"""What a client has submitted and not yet heard of: kept, in order, to be sent again after a reconnection."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from typing import Final
+
+from holdfast.messages.message import Message
+from holdfast.messages.publications import Batch, Publication, Publish
+
+__all__ = ["Outbox", "publishes"]
+
+#: A Publish carries at most about this much: no frame is large, and the broker is soon done with it.
+PUBLISH_BYTES_MAX: Final = 256 * 1024
+PUBLISH_EVENTS_MAX: Final = 1_000
+
+
+class Outbox:
+    """Events by number, ascending. Those that were rejected stay in the row until what came before is answered."""
+
+    def __init__(self, unacknowledged_max: int) -> None:
+        self._unacknowledged_max = unacknowledged_max
+        self._last_submitted = 0
+        self._row: deque[Publication] = deque()
+        self._rejected: set[int] = set()  #: of those in the row
+
+    def __len__(self) -> int:
+        return len(self._row) - len(self._rejected)
+
+    def submit(self, publications: list[Publication]) -> None:
+        """Keep what is about to be sent."""
+        for publication in publications:
+            assert publication.n > self._last_submitted, "numbers increase over all submissions"
+            self._last_submitted = publication.n
+        self._row += publications
+        assert len(self) <= self._unacknowledged_max, "the caller keeps the window"
+
+    def waiting(self) -> list[Publication]:
+        """What has no answer yet."""
+        return [publication for publication in self._row if publication.n not in self._rejected]
+
+    def accept(self, upto: int) -> int:
+        """Forget everything up to a number; the highest that was accepted by this, 0 if none."""
+        row = self._row
+        highest = 0
+        while row and row[0].n <= upto:
+            n = row.popleft().n
+            if n in self._rejected:
+                self._rejected.remove(n)
+            else:
+                highest = n
+        return highest
+
+    def reject(self, n: int) -> bool:
+        """One will not be accepted; False if nobody waits for it."""
+        place = bisect_left(self._row, n, key=_number)
+        waits = place < len(self._row) and self._row[place].n == n
+        if not waits or n in self._rejected:
+            return False
+        self._rejected.add(n)
+        return True
+
+
+def _number(publication: Publication) -> int:
+    return publication.n
+
+
+def publishes(publications: list[Publication]) -> list[Message]:
+    """Publications as messages none of which is large."""
+    messages: list[Message] = []
+    batch: list[Publication] = []
+    size = 0
+    for publication in publications:
+        if size + len(publication.event) > PUBLISH_BYTES_MAX or len(batch) == PUBLISH_EVENTS_MAX:
+            messages += [Publish(Batch(batch))] if batch else []
+            batch, size = [], 0
+        batch.append(publication)
+        size += len(publication.event)
+    if batch:
+        messages.append(Publish(Batch(batch)))
+    return messages
