@@ -71,7 +71,11 @@ def violations(package: str, path: Path, names: Iterator[str]) -> Iterator[str]:
             and rest[0] != "__version__"
         ):
             yield f"{path}: {name} points up or sideways"
-        if package in PURE and not str(path.relative_to(SRC)).startswith(IMPURE_BY_NAME) and top in IO_MODULES:
+        if (
+            package in PURE
+            and not str(path.relative_to(SRC)).startswith(IMPURE_BY_NAME)
+            and top in IO_MODULES
+        ):
             yield f"{path}: {name} in a pure package"
         if top == "pyspark" and package != "pipeline":
             yield f"{path}: pyspark outside the pipeline"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from holdfast.broker.sessions import brief
 from holdfast.broker.settings import Stream
 from holdfast.errors import MalformedEvent
 from holdfast.events.event import Limits
@@ -87,7 +88,7 @@ class Entrance:
 
     def _reject(self, port: ClientPort, n: int, problem: str, admission: Admission) -> None:
         admission.rejected.append(Rejected(n, problem))
-        port.reject(n, problem)
+        port.reject(n, brief(problem))
 
     def _take_old(self, port: ClientPort, n: int, admission: Admission) -> None:
         """What was sent again gets the answer it got before."""

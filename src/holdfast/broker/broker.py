@@ -179,7 +179,7 @@ class Broker:
         if connection not in self._sessions:
             return []
         name = self._sessions.name(connection)
-        lost = Log("info", f"lost {name}: {reason}", {"peer": name, "reason": reason})
+        lost = Log("info", "connection lost", {"peer": name, "reason": reason})
         return [lost, *self._lose(connection, now)]
 
     def _lose(self, connection: int, now: Instant) -> Effects:
@@ -253,7 +253,7 @@ class Broker:
         name, reason = self._sessions.name(connection), brief(goodbye.reason)
         fields = {"peer": name, "reason": reason, "farewell": str(goodbye.farewell)}
         effects: Effects = [
-            Log("info", f"{name} says goodbye: {reason}", fields),
+            Log("info", "goodbye from the peer", fields),
             Close(connection, reason),
             *self._lose(connection, now),
         ]

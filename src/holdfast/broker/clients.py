@@ -1,7 +1,7 @@
 """The clients of a broker: who is here, who was here a moment ago, and who comes under whose name.
 
-A client that loses its session keeps its port, subscriptions and all, for a grace time. A later incarnation under
-the same name takes over: the older one is told, and its subscriptions end.
+A client that loses its session keeps its port, subscriptions and all, for a grace time. Another incarnation under the
+same name takes over: the older one is told, and its subscriptions end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ class Clients:
 
     #: So many names of clients that are gone are remembered with the last number they published under.
     LAST_NUMBERS_MAX: Final = 100_000
+
+    #: So many earlier clients under one name are remembered, in case they have not heard that they were taken over.
+    SUPERSEDED_MAX: Final = 16
 
     def __init__(self, grace_ns: int) -> None:
         self._grace_ns = grace_ns
@@ -42,6 +45,12 @@ class Clients:
         port = self._ports[name] = ClientPort(name, incarnation)
         port.last_number = self._last_numbers.pop(name, 0)
         return port
+
+    def succeed(self, port: ClientPort, incarnation: int) -> ClientPort:
+        """A port for another client under the name of one that was removed, which must not come back."""
+        successor = self.admit(port.name, incarnation)
+        successor.superseded = [*port.superseded, port.incarnation][-self.SUPERSEDED_MAX :]
+        return successor
 
     def remove(self, port: ClientPort) -> None:
         """The client is gone for good; only the last number it used is remembered, for whoever has the name next."""

@@ -23,29 +23,30 @@ ENOUGH: Final = 1_024
 def merged(messages: list[Message]) -> Iterator[Message]:
     """The same messages, runs of ``Publish``, and of ``Publications`` of one stream, joined."""
     run: list[Publish | Publications] = []
+    count = 0  #: of events in the run; an empty message counts too, so that no run is long
     for message in messages:
-        if run and _may_join(run, message):
-            assert isinstance(message, Publish | Publications)
-            run.append(message)
+        if not isinstance(message, Publish | Publications):
+            if run:
+                yield _joined(run)
+                run = []
+            yield message
             continue
-        if run:
+        more = max(1, _count(message))
+        if run and not (_is_alike(run[0], message) and count < ENOUGH and count + more <= PUBLICATIONS_MAX):
             yield _joined(run)
             run = []
-        if isinstance(message, Publish | Publications):
-            run = [message]
-        else:
-            yield message
+        count = count + more if run else more
+        run.append(message)
     if run:
         yield _joined(run)
 
 
-def _may_join(run: list[Publish | Publications], message: Message) -> bool:
-    count = sum(_count(each) for each in run)
-    match run[0], message:
+def _is_alike(first: Publish | Publications, message: Publish | Publications) -> bool:
+    match first, message:
         case Publish(), Publish():
-            return count < ENOUGH and count + _count(message) <= PUBLICATIONS_MAX
+            return True
         case Publications(stream, _, _, None), Publications(other, _, _, None):
-            return stream == other and count < ENOUGH and count + _count(message) <= PUBLICATIONS_MAX
+            return stream == other
     return False
 
 

@@ -1,7 +1,8 @@
 """A broker and its clients: who they are, what they publish, what they subscribe to.
 
-Clients are welcomed once the broker is ready; a client that comes earlier waits. A later incarnation under a name takes
-over from an earlier one, which is told and does not come back.
+Clients are welcomed once the broker is ready; a client that comes earlier waits. Whoever comes under a name
+takes over from who had it, and that one is told and does not come back. Later is who comes later: the clocks of
+two machines, which incarnations of clients are read from, need not agree.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from holdfast.broker.admission import Entrance
 from holdfast.broker.clients import Clients
 from holdfast.broker.delivery import Delivery
-from holdfast.broker.sessions import Breach, Effects, End, Sessions
+from holdfast.broker.sessions import Breach, Effects, End, Sessions, brief
 from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
 from holdfast.clock import Instant
@@ -82,7 +83,7 @@ class Hosting:
 
     def _welcome(self, connection: int, hello: Hello, now: Instant) -> Effects:
         port = self._clients.get(hello.node)
-        if port is not None and port.incarnation > hello.incarnation:
+        if port is not None and hello.incarnation in port.superseded:
             return self._end(connection, Farewell.TAKEN_OVER, LATER, now)
         effects: Effects = []
         if port is not None and port.connection is not None:
@@ -93,7 +94,7 @@ class Hosting:
             port = self._clients.admit(hello.node, hello.incarnation)
         elif port.incarnation != hello.incarnation:
             effects += self.remove(port)
-            port = self._clients.admit(hello.node, hello.incarnation)
+            port = self._clients.succeed(port, hello.incarnation)
         port.connection = connection
         port.gone_at = None
         self._sessions.assign(connection, port)
@@ -167,7 +168,7 @@ class Hosting:
             else:
                 port.numbers[message.subscription.number] = None
                 return effects
-        return [Send(port.connection, [Refused(message.subscription, problem)])]
+        return [Send(port.connection, [Refused(message.subscription, brief(problem))])]
 
     def _no_room(self, port: ClientPort, subscription: SubscriptionId) -> str | None:
         """Why there can be no further subscription, if there cannot."""

@@ -114,10 +114,12 @@ class Meeting:
         session.begin(now, settings.heartbeat_ns, heartbeat_ns, settings.detect_after_ns)
         effects: Effects = []
         if incarnation < port.incarnation:
-            text = f"{port.name} came as incarnation {incarnation} after {port.incarnation}: has it lost its disk?"
-            effects.append(Log("warning", text, {"peer": port.name}))
+            fields = {"peer": port.name, "incarnation": incarnation, "known": port.incarnation}
+            effects.append(
+                Log("warning", "a neighbour's incarnation went back: has it lost its disk?", fields)
+            )
         port.become_greeted(connection, incarnation)
-        effects.append(Log("info", f"in session with {port.name}", {"peer": port.name}))
+        effects.append(Log("info", "in session", {"peer": port.name}))
         return effects
 
     def _mismatch(self, features: tuple[str, ...]) -> str:

@@ -66,11 +66,11 @@ class Sessions:
         return self._ports.pop(connection, None)
 
     def part(self, connection: int, farewell: Farewell, reason: str) -> Effects:
-        """What to say and do to end a session from this side."""
-        name = self.name(connection)
+        """What to say and do to end a session from this side. The reason may quote the peer, so it is kept short."""
+        name, reason = self.name(connection), brief(reason)
         level = "info" if farewell in (Farewell.SILENT, Farewell.REPLACED) else "warning"
         return [
-            Log(level, f"ending {name}: {reason}", {"peer": name, "reason": reason}),
+            Log(level, "session ended", {"peer": name, "farewell": str(farewell), "reason": reason}),
             Send(connection, [Goodbye(farewell, reason)]),
             Close(connection, reason),
         ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.client.doubt import Doubts
 from holdfast.client.effect import Delivered
 from holdfast.client.item import Gap
 from holdfast.messages.publications import Copy, Deliveries, Publication
@@ -36,9 +37,7 @@ class Inbox:
         self.subscriptions: dict[int, Subscription] = {}
         self.turned_away = 0  #: deliveries that had passed before
         self._edge = new_edge(order)
-        self._doubts: dict[
-            str, dict[int, int]
-        ] = {}  #: pubend, subscription: after which tick something may be missing
+        self._doubts = Doubts()
 
     def take(self, message: Deliveries) -> list[Delivered]:
         """What each subscription gets of a message, in the order they first get something."""
@@ -47,11 +46,11 @@ class Inbox:
         found: dict[int, Delivered] = {}
         for place, (i, numbers) in enumerate(zip(message.at, message.subscriptions, strict=True)):
             publication = publications[i]
-            if self._doubts and publication.publisher in self._doubts:
-                self._end_doubt(publication, numbers, found)
             if not self._edge.admits(publication.publisher, publication.n):
                 self.turned_away += 1
                 continue
+            if publication.publisher in self._doubts:
+                self._end_doubt(publication, numbers, found)
             copy = copies[place] if copies is not None else None
             for number in numbers:
                 self._add(found, number, publication, copy)
@@ -94,31 +93,15 @@ class Inbox:
     def begin_doubt(self) -> None:
         """From here on events may be missed: until a publisher is heard again, nobody knows how many."""
         confirmed = [number for number, each in self.subscriptions.items() if each.is_confirmed]
-        for pubend, after in self._edge.highest().items():
-            doubt = self._doubts.setdefault(pubend, {})
-            for number in confirmed:
-                doubt.setdefault(number, after)
+        self._doubts.begin(self._edge.highest(), confirmed)
         for each in self.subscriptions.values():
             each.is_current = False
 
     def _end_doubt(
         self, publication: Publication, numbers: tuple[int, ...], found: dict[int, Delivered]
     ) -> None:
-        """A publisher is heard again, which ends the doubt of those the network knows.
-
-        Others it may have passed by, this event too; only what really reaches them tells them something.
-        """
-        doubt = self._doubts[publication.publisher]
-        for number, after in list(doubt.items()):
-            subscription = self.subscriptions.get(number)
-            if subscription is None:
-                del doubt[number]
-            elif publication.n > after and (subscription.is_current or number in numbers):
-                if publication.n > after + 1:
-                    gap = Gap(publication.publisher, after, publication.n - 1, "disconnected")
-                    self._add(found, number, gap, None)
-                doubt[number] = publication.n
-                if subscription.is_current:
-                    del doubt[number]
-        if not doubt:
-            del self._doubts[publication.publisher]
+        current = {number: each.is_current for number, each in self.subscriptions.items()}
+        for number, after in self._doubts.hear(publication.publisher, publication.n, numbers, current):
+            if publication.n > after + 1:
+                gap = Gap(publication.publisher, after, publication.n - 1, "disconnected")
+                self._add(found, number, gap, None)

@@ -137,7 +137,7 @@ class ClientCore:
                 return self._on_connected(connection, now)
             case ConnectFailed(_, reason):
                 self._dialling = False
-                return [*self._retry(now), Log("info", f"cannot reach the broker: {reason}", {})]
+                return [*self._retry(now), Log("info", "cannot reach the broker", {"reason": reason})]
             case Disconnected(connection, reason):
                 return self._on_disconnected(connection, reason, now)
             case AddSubscription(number, filter, buffer):

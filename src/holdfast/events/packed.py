@@ -128,7 +128,8 @@ class PackedReader:
             self._check_topic(packed.topic)
         if packed.binary:
             self._check_binary(packed)
-        if len(data) > self._limits.attributes_bytes:
+        # A number counts for 8 bytes and may be packed in 1, so this is when the attributes can be too large at all.
+        if len(data) + 8 * self._limits.attributes > self._limits.attributes_bytes:
             self._check_attributes_bytes(packed)
         return packed
 

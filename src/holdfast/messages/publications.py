@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from holdfast.identity import Element, EventId
+from holdfast.messages.subscriptions import PARTITIONS_MAX, VECTOR_MAX
 
 __all__ = [
     "PUBLICATIONS_MAX",
@@ -83,8 +86,8 @@ class Copy:
     """What belongs to one copy on one link, not to the event."""
 
     lo: int = 0  #: the sender knows every tick of the pubend in (lo, tick), and none is for the receiver
-    vector: tuple[Element, ...] = ()
-    tags: tuple[Tag, ...] = ()
+    vector: Annotated[tuple[Element, ...], Meta(max_length=VECTOR_MAX)] = ()
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=PARTITIONS_MAX)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Accepted:
     """To a publisher: everything up to ``upto`` is accepted; ``duplicates`` among it had been before."""
 
     upto: int
-    duplicates: tuple[int, ...] = ()
+    duplicates: Annotated[tuple[int, ...], Meta(max_length=PUBLICATIONS_MAX)] = ()
 
 
 @dataclass(frozen=True, slots=True)

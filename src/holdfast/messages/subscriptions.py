@@ -14,8 +14,10 @@ from msgspec import Meta
 from holdfast.identity import Element, SubscriptionId
 
 __all__ = [
+    "PARTITIONS_MAX",
     "TABLE_ROWS_MAX",
     "TABLE_TEXT_MAX",
+    "VECTOR_MAX",
     "Confirmed",
     "Partition",
     "Refused",
@@ -29,6 +31,10 @@ __all__ = [
 #: A table travels in pieces of at most about this many rows and characters, so that no frame is large.
 TABLE_ROWS_MAX = 500
 TABLE_TEXT_MAX = 256 * 1024
+
+#: No sequence vector is longer, whatever δ; no message names more partitions.
+VECTOR_MAX = 100
+PARTITIONS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ class Subscribe:
 
     subscription: SubscriptionId
     filter: str
-    vector: tuple[Element, ...]
+    vector: Annotated[tuple[Element, ...], Meta(max_length=VECTOR_MAX)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ class Confirmed:
     """CONF: every broker beyond the sender knows the subscription, except those named in ``partial``."""
 
     subscription: SubscriptionId
-    partial: tuple[Partition, ...] = ()
+    partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ class Row:
 
     subscription: SubscriptionId
     filter: str
-    vector: tuple[Element, ...]
+    vector: Annotated[tuple[Element, ...], Meta(max_length=VECTOR_MAX)]
 
 
 @dataclass(frozen=True, slots=True)

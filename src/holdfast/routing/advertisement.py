@@ -89,7 +89,9 @@ class Advertisement:
         :raises FilterError: if the filter is refused; nothing has changed then.
         :raises Reused: if the id belongs to another; nor then.
         """
-        return self._take(sender, message, parse_filter(message.filter), is_asked=True)
+        filter = parse_filter(message.filter)
+        self._check_same(sender, message.subscription, filter)
+        return self._take(sender, message, filter, is_asked=True)
 
     def _take(
         self, sender: Port, message: Subscribe | Row, filter: Filter, is_asked: bool
@@ -98,10 +100,8 @@ class Advertisement:
         known = self._table.get(subscription)
         pending = self._pending.get(subscription)
         if known is not None and known.port is sender:
-            _check_same(known, filter)
             return self._answer(sender, Confirmed(subscription, known.partial)) if is_asked else []
         if pending is not None and pending.entry.port is sender:
-            _check_same(pending.entry, filter)
             pending.is_asked = pending.is_asked or is_asked
             return []
         moved = self._forget(subscription)
@@ -111,10 +111,18 @@ class Advertisement:
 
     def knows(self, sender: Port, subscription: SubscriptionId) -> bool:
         """Whether a subscription from there is installed or on its way."""
+        return self._entry(sender, subscription) is not None
+
+    def _entry(self, sender: Port, subscription: SubscriptionId) -> Entry | None:
         entry = self._table.get(subscription)
         if entry is None and (pending := self._pending.get(subscription)) is not None:
             entry = pending.entry
-        return entry is not None and entry.port is sender
+        return entry if entry is not None and entry.port is sender else None
+
+    def _check_same(self, sender: Port, subscription: SubscriptionId, filter: Filter) -> None:
+        entry = self._entry(sender, subscription)
+        if entry is not None and entry.filter != filter:
+            raise Reused(f"{subscription} is {entry.filter}, and cannot become {filter}")
 
     def _spread(self, pending: _Pending) -> list[TransportEffect]:
         entry = pending.entry
@@ -212,9 +220,14 @@ class Advertisement:
         """The whole table of a neighbour: what it adds is taken up, what it lacks is over.
 
         :raises FilterError: if the filter of a row is refused; nothing has changed then.
+        :raises Reused: if the id of a row belongs to another; nor then.
         """
         filters = [parse_filter(row.filter) for row in rows]
-        listed = {row.subscription for row in rows}
+        listed: dict[SubscriptionId, Filter] = {}
+        for row, filter in zip(rows, filters, strict=True):
+            self._check_same(sender, row.subscription, filter)
+            if listed.setdefault(row.subscription, filter) != filter:
+                raise Reused(f"{row.subscription} stands twice in a table")
         held = [entry.subscription for entry in self._table.behind(sender)]
         held += [each for each, pending in self._pending.items() if pending.entry.port is sender]
         effects: list[TransportEffect] = []
@@ -252,11 +265,6 @@ class Advertisement:
 
     def _answer(self, port: Port, message: Message) -> list[TransportEffect]:
         return [] if port.connection is None else [Send(port.connection, [message])]
-
-
-def _check_same(entry: Entry, filter: Filter) -> None:
-    if entry.filter != filter:
-        raise Reused(f"{entry.subscription} is {entry.filter}, and cannot become {filter}")
 
 
 def _numbers(sender: Port, subscription: SubscriptionId) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ class Port:
 class ClientPort(Port):
     """The way to a client. It outlives the client's session for a grace time, subscriptions and all."""
 
-    __slots__ = ("gone_at", "incarnation", "last_number", "numbers", "rejected")
+    __slots__ = ("gone_at", "incarnation", "last_number", "numbers", "rejected", "superseded")
 
     #: So many rejections are remembered, in case the event is sent again; older ones would then count as accepted.
     REJECTED_MAX = 100_000
@@ -58,6 +58,7 @@ class ClientPort(Port):
         self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
         self.numbers: dict[int, None] = {}  #: of its subscriptions, in order
         self.gone_at: int | None = None
+        self.superseded: list[int] = []  #: incarnations this one has taken over from
 
     def reject(self, n: int, problem: str) -> None:
         """Remember that an event was refused; the oldest is forgotten."""

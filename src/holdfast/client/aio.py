@@ -1,0 +1,119 @@
+"""The client for asyncio: ``connect``, ``publish``, ``subscribe``.
+
+    async with holdfast.connect("holdfast://localhost:7000", name="trader-7") as network:
+        receipt = await network.publish("orders/eu", {"price": 101.5}, b"...")
+        async with network.subscribe("orders/# WHERE price > 100") as items:
+            async for item in items:
+                ...
+
+Everything that must be right is in the core (``client.protocol``); here its effects wake those who wait. A network is
+used from the loop it was made in. Every call has a timeout, in seconds; None waits for ever. A cancelled call leaves
+the network as it was, except that an event already on its way stays there.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Generator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from holdfast.client.aio_network import Network, State
+from holdfast.client.aio_publishing import Publisher, Receipt, Sent
+from holdfast.client.aio_subscription import Subscription
+from holdfast.client.aio_waiting import DEFAULT_TIMEOUT
+from holdfast.client.errors import Closed, InvalidOption
+from holdfast.client.numbers import Numbers
+from holdfast.client.port import stored_identity, way_to
+from holdfast.client.settings import Order, Settings
+from holdfast.errors import InvalidEvent
+from holdfast.events.event import make_event
+
+__all__ = ["Connecting", "Network", "Publisher", "Receipt", "Sent", "State", "Subscription", "connect"]
+
+
+class Connecting:
+    """A connection in the making: enter it, or await it and close the network yourself."""
+
+    def __init__(self, make: Callable[[], Network], timeout: float | None) -> None:
+        self._make = make
+        self._timeout = timeout
+        self._network: Network | None = None
+
+    async def _open(self) -> Network:
+        if self._network is not None:
+            raise Closed("a connection is made once; connect again")
+        self._network = self._make()
+        await self._network.open(self._timeout)
+        return self._network
+
+    def __await__(self) -> Generator[Any, None, Network]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Network:
+        return await self._open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._network is not None
+        await self._network.close()
+
+
+def connect(
+    url: str,
+    *,
+    name: str | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
+    state: str | Path | None = None,
+    broker: str | None = None,
+    order: str = "fifo",
+    insecure: bool = False,
+) -> Connecting:
+    """A connection to a network: enter it with ``async with``, or await it.
+
+    ``name`` is who publishes; a client under a name that is connected already takes over from the other. Without, the
+    client has a name nobody had before. ``state`` is a folder of this client's own, where it keeps its numbers;
+    ``broker`` chooses one of a network inside this process; ``insecure`` allows an address beyond this machine, though
+    there is no TLS yet.
+
+    :raises InvalidUrl: at once.
+    :raises Unreachable: on entering or awaiting, if there is no session in time.
+    """
+    way = way_to(url, broker, insecure=insecure)
+    if order not in tuple(Order):
+        raise InvalidOption("order", f"is {order!r}; expected one of {', '.join(Order)}")
+    if name is not None:
+        _check_name(name)
+    elif state is not None:
+        raise InvalidOption("state", "needs a name to keep numbers for")
+
+    def make() -> Network:
+        incarnation, numbers = _identity(name, None if state is None else Path(state))
+        mine = name or f"client-{uuid.uuid4().hex}"
+        settings = Settings(mine, incarnation, way.broker, order=Order(order))
+        return Network(settings, numbers, way.dial, url)
+
+    return Connecting(make, timeout)
+
+
+def _check_name(name: str) -> None:
+    try:
+        made = make_event("name", publisher=name)
+    except InvalidEvent as error:
+        raise InvalidOption("name", error.problem) from None
+    if not made.publisher:
+        raise InvalidOption("name", "is empty")
+
+
+def _identity(name: str | None, state: Path | None) -> tuple[int, Numbers]:
+    """The incarnation of a client that is about to connect, and its numbers; see ``client.numbers``."""
+    if name is None:
+        return 1, Numbers()
+    microseconds = time.time_ns() // 1000
+    if state is None:
+        return microseconds, Numbers(microseconds)
+    incarnation, source = stored_identity(state, name, microseconds)
+    return incarnation, Numbers(microseconds, source)

@@ -1,0 +1,119 @@
+"""What the client raises, beside ``FilterError`` and ``InvalidEvent``; each says what is certain.
+
+::
+
+    HoldfastError
+    ├── CallersFault
+    │   ├── InvalidUrl         no address of a network
+    │   ├── InvalidOption      an argument that can never work
+    │   ├── NotAvailable       asked for something that does not exist yet
+    │   └── Closed             the network, publisher or subscription was closed here
+    └── NetworksFault
+        ├── Refused            certainly not accepted, and never will be
+        ├── Unknown            an event that may or may not be accepted; publish it again with the same number
+        ├── TakenOver          another client came under the same name
+        ├── Unreachable        no broker to be had
+        ├── TimedOut           what was waited for did not come in time
+        └── GapFound           something is missing here, for those who asked to be told so by an exception
+"""
+
+from __future__ import annotations
+
+from holdfast.client.item import Gap
+from holdfast.errors import CallersFault, HoldfastError
+from holdfast.identity import EventId
+
+__all__ = [
+    "Closed",
+    "GapFound",
+    "InvalidOption",
+    "InvalidUrl",
+    "NetworksFault",
+    "NotAvailable",
+    "Refused",
+    "TakenOver",
+    "TimedOut",
+    "Unknown",
+    "Unreachable",
+]
+
+
+class InvalidUrl(CallersFault):
+    """Not the address of a network."""
+
+    def __init__(self, url: str, problem: str) -> None:
+        super().__init__(f"{url!r}: {problem}; expected holdfast://HOST:PORT or memory://NAME")
+        self.url = url
+        self.problem = problem
+
+
+class InvalidOption(CallersFault, ValueError):
+    """An argument of a call that can never work."""
+
+    def __init__(self, option: str, problem: str) -> None:
+        super().__init__(f"{option}: {problem}")
+        self.option = option
+        self.problem = problem
+
+
+class NotAvailable(CallersFault):
+    """Asked for something that does not exist yet; it is refused by name rather than ignored."""
+
+    def __init__(self, feature: str) -> None:
+        super().__init__(f"{feature} do not exist yet")
+        self.feature = feature
+
+
+class Closed(CallersFault):
+    """The network, publisher or subscription was closed, by the caller's own doing."""
+
+
+class NetworksFault(HoldfastError):
+    """The network did not do what was asked."""
+
+
+class Refused(NetworksFault):
+    """Certainly not accepted, whether an event (then it has an ``id``), a subscription or the client itself."""
+
+    def __init__(self, reason: str, *, event: EventId | None = None) -> None:
+        super().__init__(f"{event}: {reason}" if event else reason)
+        self.reason = reason
+        self.id = event
+
+
+class Unknown(NetworksFault):
+    """The event may or may not be accepted. Publishing it again with ``n=error.id.n`` makes it certain."""
+
+    def __init__(self, event: EventId, reason: str) -> None:
+        super().__init__(f"{event}: not known whether it was accepted: {reason}; retry with n={event.n}")
+        self.id = event
+        self.reason = reason
+
+
+class TakenOver(NetworksFault):
+    """Another client connected under the same name; this one is over and stays away."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"another client connected as {name!r}")
+        self.name = name
+
+
+class Unreachable(NetworksFault, ConnectionError):
+    """No broker to be had at this address."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"{url}: {reason}")
+        self.url = url
+        self.reason = reason
+
+
+class TimedOut(NetworksFault, TimeoutError):
+    """What was waited for did not come in time; nothing is lost by asking again."""
+
+
+class GapFound(NetworksFault):
+    """Something may have matched here and is gone; the subscription goes on after it."""
+
+    def __init__(self, gap: Gap) -> None:
+        super().__init__(f"({gap.after}..{gap.upto}] of {gap.pubend}: {gap.reason}")
+        self.gap = gap

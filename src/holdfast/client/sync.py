@@ -1,0 +1,216 @@
+"""The client without async: the same calls, each waiting for its result.
+
+    with holdfast.sync.connect("holdfast://localhost:7000", name="trader-7") as network:
+        receipt = network.publish("orders/eu", {"price": 101.5}, b"...")
+        with network.subscribe("orders/# WHERE price > 100") as items:
+            for item in items:
+                ...
+
+Each connection has one thread, in which ``client.aio`` runs; it ends when the network is closed. Any number of threads
+may call. Ctrl-C interrupts any wait and cancels what was waited for, as if a task of asyncio had been cancelled.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from holdfast.client import aio
+from holdfast.client.aio_publishing import Attributes
+from holdfast.client.aio_subscription import OnGap
+from holdfast.client.aio_waiting import DEFAULT_TIMEOUT
+from holdfast.client.errors import Closed, TimedOut
+from holdfast.client.item import Gap
+from holdfast.client.sync_publishing import Publisher, Sent
+from holdfast.client.sync_thread import LoopThread
+from holdfast.events.event import Event
+from holdfast.messages.subscriptions import Partition
+
+__all__ = ["Network", "Publisher", "Sent", "Subscription", "connect"]
+
+
+class Subscription:
+    """The items of one filter; see ``aio.Subscription``. They are fetched from the thread in batches."""
+
+    def __init__(self, thread: LoopThread, subscription: aio.Subscription) -> None:
+        self._thread = thread
+        self._subscription = subscription
+        self._lock = threading.Lock()
+        self._fetched: deque[Event | Gap] = deque()
+
+    @property
+    def filter(self) -> str:
+        """The canonical text of the filter."""
+        return self._subscription.filter
+
+    @property
+    def partial(self) -> tuple[Partition, ...]:
+        """Nothing is owed from behind these."""
+        return self._subscription.partial
+
+    def get(self, timeout: float | None = DEFAULT_TIMEOUT) -> Event | Gap:
+        """The next item.
+
+        :raises TimedOut: if there is none in time.
+        :raises GapFound: with ``on_gap="raise"``, if something is missing here.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            try:
+                return self._fetched.popleft()
+            except IndexError:
+                self._fetch(until)
+
+    def get_batch(self, timeout: float | None = DEFAULT_TIMEOUT) -> list[Event | Gap]:
+        """Everything that has arrived, at least one item."""
+        batch = [self.get(timeout)]
+        try:
+            while True:
+                batch.append(self._fetched.popleft())
+        except IndexError:
+            return batch
+
+    def batches(self) -> Iterator[list[Event | Gap]]:
+        """Everything that has arrived, again and again."""
+        while True:
+            yield self.get_batch(None)
+
+    def _fetch(self, until: float | None) -> None:
+        """Fetch what has arrived, unless another thread has done so meanwhile."""
+        wait = None if until is None else until - time.monotonic()
+        if not self._lock.acquire(timeout=-1 if wait is None else max(0.0, wait)):
+            raise TimedOut("nothing in time, while other threads waited too")
+        try:
+            if not self._fetched:
+                wait = None if until is None else until - time.monotonic()
+                self._fetched += self._thread.run(self._subscription.get_batch(wait))
+        finally:
+            self._lock.release()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event | Gap:
+        return self.get(None)
+
+    def __enter__(self) -> Self:
+        self._thread.run(self._subscription.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._fetched.clear()
+        self._thread.run(self._subscription.__aexit__(kind, error, trace))
+
+
+class Network:
+    """A connection to a network; see ``aio.Network``."""
+
+    def __init__(self, thread: LoopThread, network: aio.Network) -> None:
+        self._thread = thread
+        self._network = network
+
+    @property
+    def name(self) -> str:
+        """Who publishes."""
+        return self._network.name
+
+    @property
+    def broker(self) -> str:
+        """The name of the broker."""
+        return self._network.broker
+
+    @property
+    def state(self) -> aio.State:
+        """Where the client stands with its network."""
+        return self._network.state
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is over."""
+        return self._network.closed
+
+    def publish(
+        self,
+        topic: str,
+        attributes: Attributes = None,
+        payload: bytes = b"",
+        *,
+        content_type: str = "",
+        n: int | None = None,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> aio.Receipt:
+        """Publish an event and wait until it is accepted."""
+        return self._thread.run(
+            self._network.publish(topic, attributes, payload, content_type=content_type, n=n, timeout=timeout)
+        )
+
+    def publisher(self, *, window: int = 512, timeout: float | None = DEFAULT_TIMEOUT) -> Publisher:
+        """Publish with up to ``window`` events on their way."""
+        return Publisher(self._thread, self._network.publisher(window=window, timeout=timeout))
+
+    def subscribe(
+        self,
+        filter: str,
+        *,
+        durable: str | None = None,
+        start: object = "now",
+        buffer: int = 1000,
+        on_gap: OnGap = "item",
+        silence: bool = False,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Subscription:
+        """Subscribe, in a ``with``: entering waits for the confirmation, leaving unsubscribes."""
+        subscription = self._network.subscribe(
+            filter,
+            durable=durable,
+            start=start,
+            buffer=buffer,
+            on_gap=on_gap,
+            silence=silence,
+            timeout=timeout,
+        )
+        return Subscription(self._thread, subscription)
+
+    def close(self) -> None:
+        """Say goodbye; waits in other threads end with ``Closed``."""
+        try:
+            self._thread.run(self._network.close())
+        except Closed:
+            return
+        finally:
+            self._thread.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+def connect(
+    url: str,
+    *,
+    name: str | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
+    state: str | Path | None = None,
+    broker: str | None = None,
+    order: str = "fifo",
+    insecure: bool = False,
+) -> Network:
+    """Connect to a network; see ``aio.connect``. Close it, or use it in a ``with``."""
+    connecting = aio.connect(
+        url, name=name, timeout=timeout, state=state, broker=broker, order=order, insecure=insecure
+    )
+    thread = LoopThread(f"holdfast {name or url}")
+    try:
+        return Network(thread, thread.run(connecting.__aenter__()))
+    except BaseException:
+        thread.end()
+        raise

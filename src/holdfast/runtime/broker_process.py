@@ -1,0 +1,202 @@
+"""One broker as a process: its driver, its admin port, its signals.
+
+SIGTERM and SIGINT stop it cleanly: no more connections, a Goodbye to everybody, what is queued is sent, and the
+process ends with status 0. A second signal ends it at once. A bug ends it with status 1 and a traceback in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from holdfast.broker.broker import Broker
+from holdfast.broker.input import Stop
+from holdfast.broker.settings import Settings
+from holdfast.clock import SECOND
+from holdfast.errors import HoldfastError
+from holdfast.overlay.transport import Wake
+from holdfast.runtime import clock, logs
+from holdfast.runtime.addresses import Address
+from holdfast.runtime.admin import Admin, Answer
+from holdfast.runtime.collector import freeze_after_long_pauses
+from holdfast.runtime.driver import Driver, DriverFailed
+from holdfast.runtime.metrics import CONTENT_TYPE, BrokerMetrics
+
+__all__ = ["BrokerService", "CannotListen", "run_broker"]
+
+
+class CannotListen(HoldfastError):
+    """An address that is taken, or is none of this machine's."""
+
+    def __init__(self, address: Address, error: OSError) -> None:
+        super().__init__(f"cannot listen on {address}: {(error.strerror or str(error)).lower()}")
+        self.address = address
+
+
+class BrokerService:
+    """A broker that listens, in the running loop; ``driver_options`` are those of ``Driver``."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        listen: Address,
+        admin: Address | None = None,
+        *,
+        insecure: bool = False,
+        **driver_options: Any,
+    ) -> None:
+        self.broker = Broker(settings)
+        self.driver = Driver(self.broker, insecure=insecure, **driver_options)
+        self.listen = listen  #: with the real port, once started
+        self.admin = admin
+        self._metrics = BrokerMetrics(self.broker, self.driver)
+        pages = {
+            "/livez": self._live,
+            "/startupz": self._started,
+            "/readyz": self._ready,
+            "/metrics": lambda: Answer(HTTPStatus.OK, self._metrics.page(), CONTENT_TYPE),
+            "/status": lambda: Answer.json(self.status()),
+        }
+        self._server = Admin(pages, insecure=insecure)
+        self._listens = False
+        self._started_at = clock.now()
+        self._started_on = datetime.now(UTC)
+
+    async def start(self) -> None:
+        """Listen and go; the admin port first, so that it can say what is still missing.
+
+        :raises CannotListen: if one of the two addresses cannot be had.
+        :raises BadAddress: if one of them is not loopback, and insecurity was not allowed.
+        """
+        if self.admin is not None:
+            self.admin = await _bind(self._server.listen, self.admin)
+        try:
+            self.listen = await _bind(self.driver.listen, self.listen)
+        except BaseException:
+            await self._server.stop()
+            raise
+        self._listens = True
+        await self.driver.start(Wake())
+
+    async def stop(self) -> None:
+        """Say goodbye, send what is queued, close everything."""
+        self.driver.submit(Stop())
+        await self.driver.stop()
+        await self._server.stop()
+
+    def status(self) -> dict[str, Any]:
+        """The broker's own status, and its process."""
+        process = {
+            "pid": os.getpid(),
+            "since": self._started_on.isoformat(timespec="seconds"),
+            "up_seconds": (clock.now() - self._started_at) / SECOND,
+            "listen": str(self.listen),
+            "connections": len(self.driver.connections),
+            "queued_bytes": self.driver.connections.queued_bytes,
+            "turns": self.driver.turns,
+        }
+        return {**self.broker.status(), "process": process}
+
+    def _live(self) -> Answer:
+        failure = self.driver.failure
+        return Answer.checks({"loop": None, "core": None if failure is None else f"failed: {failure!r}"})
+
+    def _started(self) -> Answer:
+        return Answer.checks({"listening": None if self._listens else "not yet"})
+
+    def _ready(self) -> Answer:
+        neighbours = None if self.broker.is_ready else f"waiting for {self._missing() or 'the first turn'}"
+        return Answer.checks({"listening": None if self._listens else "not yet", "neighbours": neighbours})
+
+    def _missing(self) -> str:
+        return ", ".join(
+            f"{neighbour['name']} ({neighbour['state']})"
+            for neighbour in self.broker.status()["neighbours"]
+            if neighbour["state"] != "active"
+        )
+
+
+async def _bind(listen: Callable[[str, int], Any], address: Address) -> Address:
+    try:
+        return Address(address.host, await listen(*address))
+    except OSError as error:
+        raise CannotListen(address, error) from error
+
+
+def run_broker(
+    settings: Settings,
+    listen: Address,
+    admin: Address | None = None,
+    *,
+    insecure: bool = False,
+    on_start: Callable[[BrokerService], None] | None = None,
+) -> int:
+    """Run a broker in this process until a signal or a bug ends it; returns the exit status.
+
+    ``on_start`` is called once it listens.
+
+    :raises CannotListen: if an address cannot be had.
+    :raises BadAddress: if one is not loopback, and insecurity was not allowed.
+    """
+    allow_many_connections()
+
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_on_stray_exception)
+        transcribe = logs.LOGGER.isEnabledFor(logging.DEBUG)
+        service = BrokerService(settings, listen, admin, insecure=insecure, transcribe=transcribe)
+        await service.start()
+        unfreeze = freeze_after_long_pauses()
+        signalled = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, signalled.set)
+        try:
+            if on_start is not None:
+                on_start(service)
+            return await _until_the_end(service, signalled)
+        finally:
+            unfreeze()
+
+    return asyncio.run(main())
+
+
+async def _until_the_end(service: BrokerService, signalled: asyncio.Event) -> int:
+    asked = asyncio.ensure_future(signalled.wait())
+    failed = asyncio.ensure_future(service.driver.wait_stopped())
+    await asyncio.wait((asked, failed), return_when=asyncio.FIRST_COMPLETED)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().remove_signal_handler(number)
+    await service.stop()
+    asked.cancel()
+    with suppress(asyncio.CancelledError):
+        await asked
+    try:
+        await failed
+    except DriverFailed:
+        return 1  # logged where it happened
+    return 0
+
+
+def _on_stray_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What no callback caught: a bug, or a system out of sockets; either way an operator should know."""
+    text = str(context.get("message", "an exception nobody caught"))
+    error = context.get("exception")
+    if error is None:
+        logs.log("error", text, {})
+    else:
+        logs.bug(text, error, {})
+
+
+def allow_many_connections() -> None:
+    """Raise this process's limit of open files to what it may have: one per connection."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,257 @@
+"""Drives a core, a broker or a client, on asyncio: the real world's twin of ``simulator.world``.
+
+Everything that has arrived since the last turn is one turn: each input goes through ``core.step``, its effects are
+carried out in order, and at the end every link that got something is flushed once. So whatever has accumulated is
+sent, and nothing waits for more [measured.md, fan-out].
+
+An exception that escapes from a turn is a bug. The driver logs it, breaks all connections and stops: ``failure`` is
+set and ``wait_stopped`` raises ``DriverFailed``. It never goes on with a core it cannot trust.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from holdfast.clock import SECOND, Instant
+from holdfast.errors import HoldfastError
+from holdfast.overlay.transport import (
+    Close,
+    Connect,
+    Core,
+    Disconnected,
+    Log,
+    Pause,
+    Received,
+    Resume,
+    Send,
+    Trace,
+    Wake,
+)
+from holdfast.runtime import clock, logs
+from holdfast.runtime.connections import Connections
+from holdfast.runtime.faults import Faults
+from holdfast.runtime.link import Link, LinkLimits
+
+__all__ = ["Driver", "DriverFailed"]
+
+
+class DriverFailed(HoldfastError):
+    """The core, or whoever its effects are handed to, raised; the exception is the ``__cause__`` of this one."""
+
+
+class Driver:
+    """One core, its connections and its timer. All methods belong to the loop's thread.
+
+    ``application`` gets the effects the driver does not know, ``trace`` the trace; ``before_flush`` is called before
+    the effects of a turn become visible to others, so that a trace can be written out in time. ``transcribe``: every
+    message goes to the log, at level debug.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        *,
+        application: Callable[[Any], None] | None = None,
+        trace: Callable[[str, Mapping[str, Any]], None] | None = None,
+        before_flush: Callable[[], None] | None = None,
+        log: Callable[[str, str, Mapping[str, Any]], None] = logs.log,
+        faults: Faults | None = None,
+        limits: LinkLimits | None = None,
+        links_max: int = 20_000,
+        insecure: bool = False,
+        transcribe: bool = False,
+    ) -> None:
+        self.core = core
+        self.failure: BaseException | None = None
+        self.turns = 0
+        self.connections = Connections(
+            self.submit,
+            self._say,
+            faults=faults,
+            limits=limits or LinkLimits(),
+            links_max=links_max,
+            insecure=insecure,
+        )
+        self._open = self.connections.open
+        self._application = application
+        self._trace = trace
+        self._before_flush = before_flush
+        self._log = log
+        self._transcribe = transcribe
+        self._inbox: list[Any] = []
+        self._touched: dict[int, Link] = {}  #: to be flushed at the end of the turn
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: Instant = 0
+        self._turn_is_due = False
+        self._running = True
+        self._ending: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
+
+    # What the process around it calls.
+
+    async def start(self, *inputs: Any) -> None:
+        """Hand the core its first inputs (``Wake()`` to a broker, ``Open()`` to a client)."""
+        for stimulus in inputs:
+            self.submit(stimulus)
+
+    async def listen(self, host: str, port: int) -> int:
+        """Accept connections; returns the port, which matters if 0 was asked for.
+
+        :raises BadAddress: unless it is loopback, or the driver is insecure.
+        :raises OSError: if it cannot be had.
+        """
+        return await self.connections.listen(host, port)
+
+    def submit(self, stimulus: Any) -> None:
+        """An input for the core, in the next turn; ignored once stopping."""
+        if not self._running:
+            return
+        self._inbox.append(stimulus)
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    async def stop(self) -> None:
+        """Accept nothing more, do what is due, send what is queued, close everything.
+
+        Goodbyes are the core's to say: submit what makes it say them first. Does nothing if it has stopped.
+        """
+        self.connections.stop_listening()
+        if self._inbox:
+            self._turn()
+        self._end()
+        await self._ended.wait()
+
+    async def wait_stopped(self) -> None:
+        """Wait until everything is closed.
+
+        :raises DriverFailed: if that was by a bug.
+        """
+        await self._ended.wait()
+        if self.failure is not None:
+            raise DriverFailed(f"{self.core.name}: {self.failure!r}") from self.failure
+
+    def cut(self, names: Iterable[str]) -> None:
+        """Black-hole the connections with these nodes; only for drivers with ``faults``."""
+        self.connections.cut(names)
+
+    def heal(self, names: Iterable[str]) -> None:
+        """Undo ``cut``."""
+        self.connections.heal(names)
+
+    # One turn.
+
+    def _turn(self) -> None:
+        self._turn_is_due = False
+        if not self._running:
+            return
+        self.turns += 1
+        inbox, self._inbox = self._inbox, []
+        stimulus: Any = None
+        try:
+            now = clock.now()
+            for stimulus in inbox:
+                if self._is_news(stimulus):
+                    for effect in self.core.step(stimulus, now):
+                        self._carry_out(effect)
+            self._flush()
+            self._set_timer()
+        except Exception as error:  # whatever it is, the core cannot be trusted any more
+            self._fail(error, stimulus)
+
+    def _is_news(self, stimulus: Any) -> bool:
+        """Whether the core is to see it: nothing comes from a connection after its end."""
+        match stimulus:
+            case Received(connection):
+                link = self._open.get(connection)
+                if link is None:
+                    return False
+                link.arrived = None
+                if self._transcribe:
+                    self._say("debug", "received", logs.transcribed("<", link.name, stimulus.messages))
+            case Disconnected(connection):
+                return self._open.pop(connection, None) is not None
+        return True
+
+    def _carry_out(self, effect: Any) -> None:
+        match effect:
+            case Send(connection, messages):
+                if (link := self._open.get(connection)) is not None:
+                    link.put(messages)
+                    if self._transcribe:
+                        self._say("debug", "sent", logs.transcribed(">", link.name, messages))
+                    self._touched[connection] = link
+            case Trace(kind, fields):
+                if self._trace is not None:
+                    self._trace(kind, fields)
+            case Connect(peer, address):
+                self.connections.dial(peer, address)
+            case Close(connection, reason):
+                if (link := self._open.get(connection)) is not None:
+                    self.connections.close(link, reason)
+                    self._touched[connection] = link
+            case Pause(connection):
+                if (link := self._open.get(connection)) is not None:
+                    link.pause()
+            case Resume(connection):
+                if (link := self._open.get(connection)) is not None:
+                    link.resume()
+            case Log(level, text, fields):
+                self._say(level, text, fields)
+            case _:
+                assert self._application is not None, f"nobody takes {type(effect).__name__}"
+                self._application(effect)
+
+    def _flush(self) -> None:
+        if self._before_flush is not None:
+            self._before_flush()
+        touched, self._touched = self._touched, {}
+        for link in touched.values():
+            link.flush()
+
+    def _set_timer(self) -> None:
+        """Arm the timer, unless one is armed that fires early enough: it looks again when it does."""
+        deadline = self.core.next_deadline()
+        if deadline is None or (self._timer is not None and self._timer_at <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        delay = max(0, deadline - clock.now()) / SECOND
+        self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        try:
+            deadline = self.core.next_deadline()
+            if deadline is not None and deadline <= clock.now():
+                self.submit(Wake())
+            else:
+                self._set_timer()
+        except Exception as error:
+            self._fail(error, Wake())
+
+    # The end.
+
+    def _fail(self, error: Exception, stimulus: Any) -> None:
+        self.failure = error
+        kind = type(stimulus).__name__
+        logs.bug("a turn failed, stopping", error, {"node": self.core.name, "input": kind})
+        self.connections.abort()
+        self._end()
+
+    def _end(self) -> None:
+        self._running = False
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._close_all())
+
+    async def _close_all(self) -> None:
+        await self.connections.close_all()
+        self._ended.set()
+
+    def _say(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        self._log(level, text, {"node": self.core.name, **fields})

@@ -1,0 +1,134 @@
+"""``network.toml``: which brokers make up a network, how they hang together, and what they are told.
+
+One file describes the whole network and every broker of it reads the same one. What is wrong with it is said all
+at once, each with its line; what Holdfast cannot do yet is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from holdfast.broker.settings import Neighbour, Settings, Stream
+from holdfast.client.settings import Order
+from holdfast.events.event import Limits
+from holdfast.runtime.addresses import Address
+from holdfast.runtime.network_checks import (
+    check_limits,
+    check_names,
+    check_streams,
+    check_timing,
+    check_tree,
+    checked_addresses,
+)
+from holdfast.runtime.network_document import Document, NetworkFileError, Override
+from holdfast.runtime.network_keys import BROKER, STREAM, TABLES
+
+__all__ = ["BrokerEntry", "Network", "NetworkFileError", "StreamEntry", "read_network"]
+
+#: The one stream of a file that names none.
+EVERYTHING: Final = {"name": "default", "topics": ("#",), "guarantee": "best-effort", "order": Order.FIFO}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEntry:
+    """One broker of the file; ``data`` is its folder, ``address`` where others dial it."""
+
+    name: str
+    parent: str | None
+    listen: Address
+    address: Address
+    admin: Address | None
+    data: Path
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEntry:
+    """One stream of the file."""
+
+    name: str
+    topics: tuple[str, ...]
+    guarantee: str
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Everything a network file says.
+
+    Invariant: the brokers form one tree; names, addresses and folders are different; no topic is in two streams.
+    """
+
+    path: Path
+    name: str
+    delta: int
+    insecure: bool
+    brokers: tuple[BrokerEntry, ...]
+    streams: tuple[StreamEntry, ...]
+    common: Mapping[str, Any]  #: the fields of ``Settings`` that are the same for every broker
+
+    def broker(self, name: str) -> BrokerEntry:
+        """The broker of this name; KeyError if there is none."""
+        for entry in self.brokers:
+            if entry.name == name:
+                return entry
+        raise KeyError(name)
+
+    def settings(self, name: str, incarnation: int) -> Settings:
+        """What the broker of this name is told; KeyError if there is none."""
+        entry = self.broker(name)
+        neighbours = [Neighbour(one.name, None) for one in self.brokers if one.parent == name]
+        if entry.parent is not None:
+            neighbours.insert(0, Neighbour(entry.parent, str(self.broker(entry.parent).address)))
+        streams = tuple(Stream(stream.name, stream.topics) for stream in self.streams)
+        return Settings(name, incarnation, tuple(neighbours), streams, **self.common)
+
+
+def read_network(path: Path, overrides: Sequence[Override] = ()) -> Network:
+    """Read and check a network file; later overrides stand above earlier ones.
+
+    :raises NetworkFileError: with everything that is wrong.
+    """
+    document = Document(path)
+    for override in overrides:
+        document.override(override)
+    once = {table: document.table((table,) if table else (), keys) for table, keys in TABLES.items()}
+    brokers = document.tables("broker", BROKER)
+    streams = document.tables("stream", STREAM)
+    top, limits = once[""], once["limits"]
+    check_timing(document, once["neighbours"])
+    check_limits(document, limits)
+    check_names(document, "broker", brokers)
+    check_names(document, "broker", brokers, "data")
+    check_tree(document, brokers)
+    check_names(document, "stream", streams)
+    check_streams(document, streams)
+    addresses = checked_addresses(document, brokers, insecure=top.get("insecure", False))
+    document.raise_problems()
+
+    event_limits = {one.name: limits.pop(one.name) for one in fields(Limits)}
+    common = {
+        key.sets: once[table][name]
+        for table, keys in TABLES.items()
+        for name, key in keys.items()
+        if key.sets and name in once[table]
+    }
+    folder = path.absolute().parent
+    return Network(
+        path,
+        top["name"],
+        top["delta"],
+        top["insecure"],
+        tuple(_entry(one, of, folder) for one, of in zip(brokers, addresses, strict=True)),
+        tuple(StreamEntry(**stream) for stream in streams or [EVERYTHING]),
+        {**common, "limits": Limits(**event_limits)},
+    )
+
+
+def _entry(broker: Mapping[str, Any], addresses: Mapping[str, Address], folder: Path) -> BrokerEntry:
+    name, listen = broker["name"], addresses["listen"]
+    data = folder / (broker["data"] or f"data/{name}")
+    address = addresses.get("address", listen)
+    return BrokerEntry(name, broker["parent"], listen, address, addresses.get("admin"), data)

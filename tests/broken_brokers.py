@@ -1,0 +1,144 @@
+"""Brokers broken on purpose, one fault each: a checker that does not catch its own is no checker.
+
+Each changes what a sound broker says on its way out. Much of what a broker does wrong a sound client puts right or
+cannot see (it turns repeats away, and drops what it did not ask for), so some need a client whose edge lets
+everything pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from holdfast.broker.broker import Broker
+from holdfast.broker.settings import Settings
+from holdfast.clock import Instant
+from holdfast.messages.message import Message
+from holdfast.messages.publications import Accepted, Deliveries, Publications, Rejected
+from holdfast.messages.subscriptions import Confirmed, Unsubscribe, Withdrawn
+from holdfast.overlay.transport import Received, Send
+
+
+class BrokenBroker(Broker):
+    """Sound but for ``spoil``, which sees every message that goes out."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.seen = 0
+
+    def step(self, stimulus: Any, now: Instant) -> list[Any]:
+        effects: list[Any] = []
+        for effect in super().step(stimulus, now):
+            if isinstance(effect, Send):
+                messages = [said for message in effect.messages for said in self.spoil(message)]
+                effect = Send(effect.connection, messages)
+            effects.append(effect)
+        return effects
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        return [message]
+
+    def is_time(self) -> bool:
+        """Every third time it is asked."""
+        self.seen += 1
+        return self.seen % 3 == 0
+
+
+class Repeating(BrokenBroker):
+    """Delivers an event twice to the same subscription."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        return [message, message] if isinstance(message, Deliveries) and self.is_time() else [message]
+
+
+class Doubling(BrokenBroker):
+    """Names a subscription twice in one delivery."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if not isinstance(message, Deliveries):
+            return [message]
+        return [replace(message, subscriptions=[(*each, each[0]) for each in message.subscriptions])]
+
+
+class Swapping(BrokenBroker):
+    """Lets an event overtake the one before it."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.kept: dict[int, Message] = {}
+
+    def step(self, stimulus: Any, now: Instant) -> list[Any]:
+        effects: list[Any] = []
+        for effect in Broker.step(self, stimulus, now):
+            if isinstance(effect, Send) and isinstance(effect.messages[0], Deliveries):
+                kept = self.kept.pop(effect.connection, None)
+                if kept is not None:
+                    effect = Send(effect.connection, [*effect.messages, kept])
+                elif self.is_time():
+                    self.kept[effect.connection] = effect.messages[0]
+                    effect = Send(effect.connection, effect.messages[1:])
+            effects.append(effect)
+        return effects
+
+
+class Dropping(BrokenBroker):
+    """Does not deliver some events."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        return [] if isinstance(message, Deliveries) and self.is_time() else [message]
+
+
+class NotForwarding(BrokenBroker):
+    """Does not pass some events on to its neighbours."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        return [] if isinstance(message, Publications) and self.is_time() else [message]
+
+
+class Careless(BrokenBroker):
+    """Delivers to all subscriptions of a subscriber what matches one of them."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if not isinstance(message, Deliveries):
+            return [message]
+        return [replace(message, subscriptions=[(1, 2, 3, 4)] * len(message.at))]
+
+
+class Silent(BrokenBroker):
+    """Forgets to pass some confirmations on."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        return [] if isinstance(message, Confirmed) and self.is_time() else [message]
+
+
+class Mute(BrokenBroker):
+    """Acknowledges nothing."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        return [] if isinstance(message, Accepted) else [message]
+
+
+class Refusing(BrokenBroker):
+    """Refuses an event now and then, for no reason."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if not isinstance(message, Accepted) or not self.is_time():
+            return [message]
+        return [Rejected(message.upto, "no reason"), message]
+
+
+class Resurrecting(BrokenBroker):
+    """Says that a subscription is over, and keeps it."""
+
+    def step(self, stimulus: Any, now: Instant) -> list[Any]:
+        if not isinstance(stimulus, Received):
+            return super().step(stimulus, now)
+        ended = [message for message in stimulus.messages if isinstance(message, Unsubscribe)]
+        others: list[Message] = [
+            message for message in stimulus.messages if not isinstance(message, Unsubscribe)
+        ]
+        effects = super().step(Received(stimulus.connection, others), now) if others else []
+        if ended:
+            effects.append(Send(stimulus.connection, [Withdrawn(message.subscription) for message in ended]))
+        return effects

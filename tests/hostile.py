@@ -1,0 +1,258 @@
+"""Bytes no honest peer would send, drawn by seed: noise, sessions with damage, sessions in the wrong order.
+
+Noise hardly gets past the first frame, so most of what is drawn is a valid session with one thing wrong: its bytes
+are damaged somewhere, or the body of one frame is (and framed again, so that only the decoder can see it), or the
+messages are those of somebody else, with values at the edges of their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from holdfast.events.event import make_event
+from holdfast.events.packed import pack
+from holdfast.identity import Element, SubscriptionId
+from holdfast.messages.message import Message
+from holdfast.messages.publications import (
+    Accepted,
+    Batch,
+    Copy,
+    Deliveries,
+    Publication,
+    Publications,
+    Publish,
+    Rejected,
+    Tag,
+)
+from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.subscriptions import (
+    Confirmed,
+    Partition,
+    Refused,
+    Row,
+    Subscribe,
+    Table,
+    Unsubscribe,
+    Withdrawn,
+)
+from holdfast.wire.frame import encode, header
+from raw_peer import frame_count, frames, hello
+
+#: A broker the one under fire knows as its child, and may be impersonated.
+NEIGHBOUR = "b2"
+
+INTS = (0, 1, 2, -1, 7, 2**31, 2**32 - 1, 2**53, 2**63 - 1, -(2**63), 2**64 - 1)
+TEXTS = ("", "x", "b1", NEIGHBOUR, "hostile", "#", "a/b", "\0", "é\u202e", "x" * 300, "x" * 5_000)
+FILTERS = (
+    "#",
+    "a/#",
+    "a WHERE n > 3",
+    "a WHERE",
+    "#/a",
+    "",
+    "a WHERE XPATH '//b'",
+    "a WHERE " + "NOT " * 500 + "b",
+    "(" * 999,
+)
+
+
+def number(draw: Random) -> int:
+    return draw.choice(INTS)
+
+
+def text(draw: Random) -> str:
+    return draw.choice(TEXTS)
+
+
+def subscription(draw: Random) -> SubscriptionId:
+    return SubscriptionId(text(draw), number(draw), number(draw))
+
+
+def vector(draw: Random) -> tuple[Element, ...]:
+    return tuple(
+        Element(text(draw), number(draw), draw.choice((None, number(draw)))) for _ in range(draw.randrange(4))
+    )
+
+
+def event(draw: Random) -> bytes:
+    packed = pack(make_event("a/b", {"n": 4, "s": "x", "raw": b"\0"}, b"<a><b/></a>", "text/xml"))
+    return draw.choice((packed, b"", b"\xc1", damaged(draw, packed), b"\x91" * 5_000, bytes(100_000)))
+
+
+def publications(draw: Random, publisher: str | None = None) -> list[Publication]:
+    return [
+        Publication(publisher or text(draw), draw.choice((n, number(draw))), event(draw))
+        for n in range(draw.randrange(5))
+    ]
+
+
+def copies(draw: Random, count: int) -> list[Copy | None] | None:
+    copy = Copy(number(draw), vector(draw), (Tag(text(draw), number(draw), number(draw), True),))
+    return None if draw.random() < 0.5 else [draw.choice((None, copy)) for _ in range(count)]
+
+
+def _publications(draw: Random) -> Publications:
+    batch = publications(draw)
+    return Publications(text(draw), Batch(batch), range(len(batch)), copies(draw, len(batch)))
+
+
+def _deliveries(draw: Random) -> Deliveries:
+    batch = publications(draw)
+    mine = [tuple(number(draw) for _ in range(draw.randrange(3))) for _ in batch]
+    return Deliveries(text(draw), Batch(batch), range(len(batch)), mine, copies(draw, len(batch)))
+
+
+def _partial(draw: Random) -> tuple[Partition, ...]:
+    return (Partition(text(draw), number(draw), number(draw), (text(draw),)),) * draw.randrange(3)
+
+
+def _row(draw: Random) -> Row:
+    return Row(subscription(draw), draw.choice(FILTERS), vector(draw))
+
+
+#: One of each kind of message, with values at the edges.
+MESSAGES: dict[type, Callable[[Random], Message]] = {
+    Hello: lambda draw: Hello(
+        text(draw),
+        draw.choice(list(Kind)),
+        number(draw),
+        number(draw),
+        text(draw),
+        number(draw),
+        number(draw),
+        number(draw),
+    ),
+    Welcome: lambda draw: Welcome(
+        text(draw), draw.choice(list(Kind)), number(draw), number(draw), number(draw)
+    ),
+    Heartbeat: lambda draw: Heartbeat(),
+    Goodbye: lambda draw: Goodbye(draw.choice(list(Farewell)), text(draw)),
+    Subscribe: lambda draw: Subscribe(subscription(draw), draw.choice(FILTERS), vector(draw)),
+    Confirmed: lambda draw: Confirmed(subscription(draw), _partial(draw)),
+    Refused: lambda draw: Refused(subscription(draw), text(draw)),
+    Unsubscribe: lambda draw: Unsubscribe(subscription(draw)),
+    Withdrawn: lambda draw: Withdrawn(subscription(draw)),
+    Table: lambda draw: Table(tuple(_row(draw) for _ in range(draw.randrange(4))), draw.random() < 0.7),
+    Publish: lambda draw: Publish(Batch(publications(draw, draw.choice((None, "hostile"))))),
+    Accepted: lambda draw: Accepted(number(draw), (number(draw),) * draw.randrange(3)),
+    Rejected: lambda draw: Rejected(number(draw), text(draw)),
+    Publications: _publications,
+    Deliveries: _deliveries,
+}
+
+#: How a session may begin, by who is pretended to speak.
+OPENINGS: dict[str, list[Message]] = {
+    "nobody": [],
+    "a client": [hello("hostile", incarnation=2**63)],  # not below any other of this name
+    "an unknown broker": [hello("b9", Kind.BROKER)],
+    "a neighbour": [hello(NEIGHBOUR, Kind.BROKER)],
+    "a neighbour with its table": [hello(NEIGHBOUR, Kind.BROKER), Table((), True)],
+}
+
+
+def client_session(draw: Random) -> list[Message]:
+    """What a client might say; under many names, so that one with a high incarnation does not bar the rest."""
+    name = f"hostile {draw.randrange(1_000)}"
+    mine = SubscriptionId(name, 1, draw.randrange(1, 100))
+    batch = [Publication(name, n, pack(make_event("a/b", {"n": n}))) for n in range(1, 5)]
+    return [
+        hello(name, session=draw.randrange(1, 1_000)),
+        Subscribe(mine, draw.choice(FILTERS[:3]), (Element(name, 1, 1),)),
+        Heartbeat(),
+        Publish(Batch(batch)),
+        Unsubscribe(mine),
+        Goodbye(draw.choice((Farewell.LEAVING, Farewell.SILENT)), "bye"),
+    ]
+
+
+def neighbour_session(draw: Random) -> list[Message]:
+    """What a broker might say."""
+    theirs = SubscriptionId("s", 1, draw.randrange(1, 100))
+    batch = Batch([Publication("p", n, pack(make_event("a/b", {"n": n}))) for n in range(1, 5)])
+    return [
+        hello(NEIGHBOUR, Kind.BROKER, session=draw.randrange(1, 1_000)),
+        Table((Row(theirs, "a/#", (Element("s", 1, 1), Element(NEIGHBOUR, 1, 1))),), True),
+        Publications("default", batch, range(len(batch))),
+        Subscribe(theirs._replace(number=200), "a", (Element("s", 1, 2), Element(NEIGHBOUR, 1, 2))),
+        Unsubscribe(theirs),
+        Heartbeat(),
+    ]
+
+
+def damaged(draw: Random, data: bytes) -> bytes:
+    """The same with one thing wrong."""
+    if not data:
+        return data
+    at = draw.randrange(len(data))
+    to = min(len(data), at + draw.choice((1, 2, 4, 9, 100)))
+    match draw.randrange(7):
+        case 0:
+            return data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1 :]
+        case 1:
+            return data[:at]
+        case 2:
+            return data[:at] + data[to:]
+        case 3:
+            return data[:at] + data[at:to] * draw.choice((2, 3, 1_000)) + data[to:]
+        case 4:
+            return data[:at] + draw.randbytes(to - at) + data[to:]
+        case 5:
+            return (
+                data[:at]
+                + draw.choice(
+                    (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\xdd\xff\xff\xff\xff")
+                )
+                + data[to:]
+            )
+        case _:
+            return data[:at] + data[draw.randrange(len(data)) :]
+
+
+def damaged_frame(draw: Random, messages: Sequence[Message]) -> bytes:
+    """Frames that are all right, but for the body of one."""
+    chosen = draw.randrange(len(messages))
+    sent = frame_count(*messages[:chosen])
+    kind, body = encode(messages[chosen])
+    body = damaged(draw, body)
+    wrong = header(kind, sent + 1, len(body)) + body
+    return frames(*messages[:chosen]) + wrong + frames(*messages[chosen + 1 :], after=sent + 1)
+
+
+def hostile_bytes(draw: Random) -> bytes:
+    """What one hostile peer sends."""
+    session = draw.choice((client_session, neighbour_session))(draw)
+    match draw.randrange(6):
+        case 0:
+            return draw.randbytes(draw.choice((0, 1, 8, 9, 10, 100, 10_000, 100_000)))
+        case 1:
+            return damaged(draw, frames(*session))
+        case 2:
+            return damaged(draw, damaged(draw, damaged(draw, frames(*session))))
+        case 3:
+            return damaged_frame(draw, session)
+        case 4:
+            draw.shuffle(session)
+            return frames(*session)
+        case _:
+            kinds = draw.choices(list(MESSAGES), k=draw.randrange(1, 6))
+            opening = draw.choice(list(OPENINGS.values()))
+            return frames(*opening, *(MESSAGES[kind](draw) for kind in kinds))
+
+
+def hostile_request(draw: Random) -> bytes:
+    """What a hostile peer sends to a port that speaks HTTP."""
+    request = b"GET /%b HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n" % draw.choice(
+        (b"livez", b"metrics", b"status", b"x")
+    )
+    match draw.randrange(5):
+        case 0:
+            return draw.randbytes(draw.choice((0, 1, 100, 10_000)))
+        case 1:
+            return damaged(draw, damaged(draw, request))
+        case 2:
+            return request * draw.choice((1, 2, 100))
+        case 3:
+            return request[:-2] + b"X: " + b"y" * draw.choice((10, 8_000, 100_000)) + b"\r\n\r\n"
+        case _:
+            return damaged(draw, request)

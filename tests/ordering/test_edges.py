@@ -1,0 +1,85 @@
+"""The edges of the orders, against the plainest memory there is: a set of everything that passed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from examples import examples
+from holdfast.ordering.edge import new_edge
+from holdfast.ordering.fifo import Fifo
+from holdfast.ordering.order import Edge, Order
+from holdfast.ordering.unordered import WINDOW, Unordered
+
+#: Steps up and down that cross the window now and then.
+STEPS = st.one_of(
+    st.integers(-5, 5),
+    st.sampled_from([-WINDOW - 1, -WINDOW, -WINDOW + 1, WINDOW - 1, WINDOW, WINDOW + 1, 10**9]),
+)
+MOVES = st.lists(st.tuples(st.sampled_from("pq"), STEPS), max_size=60)
+
+
+def walk(moves: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Ticks from 1, each some steps away from the last of its pubend."""
+    at = {"p": 1, "q": 1}
+    ticks = []
+    for pubend, step in moves:
+        at[pubend] = max(1, at[pubend] + step)
+        ticks.append((pubend, at[pubend]))
+    return ticks
+
+
+@given(MOVES)
+@examples(300)
+def test_fifo_admits_exactly_what_is_above_everything_before(moves: list[tuple[str, int]]) -> None:
+    edge = Fifo()
+    passed: dict[str, set[int]] = {"p": set(), "q": set()}
+    for pubend, tick in walk(moves):
+        assert edge.admits(pubend, tick) == (tick > max(passed[pubend], default=0))
+        passed[pubend].add(tick)
+
+
+@given(MOVES)
+@examples(300)
+def test_unordered_admits_exactly_what_has_not_passed_within_its_memory(moves: list[tuple[str, int]]) -> None:
+    edge = Unordered()
+    passed: dict[str, set[int]] = {"p": set(), "q": set()}
+    for pubend, tick in walk(moves):
+        mine = passed[pubend]
+        is_too_old = tick <= max(mine, default=0) - WINDOW
+        assert edge.admits(pubend, tick) == (tick not in mine and not is_too_old)
+        mine.add(tick)
+
+
+@pytest.mark.parametrize("order", list(Order))
+@given(moves=MOVES)
+@examples(100)
+def test_no_edge_lets_anything_pass_twice_and_each_knows_the_highest(
+    order: Order, moves: list[tuple[str, int]]
+) -> None:
+    edge: Edge = new_edge(order)
+    passed: set[tuple[str, int]] = set()
+    for pubend, tick in walk(moves):
+        if edge.admits(pubend, tick):
+            assert (pubend, tick) not in passed
+            passed.add((pubend, tick))
+    highest: dict[str, int] = {}
+    for pubend, tick in passed:
+        highest[pubend] = max(tick, highest.get(pubend, 0))
+    assert edge.highest() == highest
+
+
+@pytest.mark.parametrize("order", list(Order))
+def test_what_is_handed_out_is_a_copy(order: Order) -> None:
+    edge = new_edge(order)
+    edge.admits("p", 3)
+    edge.highest()["p"] = 99
+    assert edge.highest() == {"p": 3}
+
+
+def test_the_memory_of_no_order_is_one_number_of_so_many_bits() -> None:
+    edge = Unordered()
+    for tick in range(1, 5 * WINDOW):
+        assert edge.admits("p", tick)
+    assert edge._seen["p"][1].bit_length() <= WINDOW
