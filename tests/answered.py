@@ -16,6 +16,7 @@ from holdfast.identity import SubscriptionId
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Deliveries, Publication, Publish
 from holdfast.messages.session import Hello, Kind, Welcome
+from holdfast.messages.streams import Order, StreamOrder
 from holdfast.messages.subscriptions import Confirmed
 from holdfast.overlay.transport import Close, Connect, Connected, Disconnected, Received, Send, Wake
 
@@ -38,7 +39,8 @@ def deliveries(publisher: str, *numbers: int, to: tuple[int, ...] = (1,)) -> Del
 class Answered:
     """One client called ``peer``; the test speaks for its broker, ``b``."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, order: Order = Order.FIFO, **settings: Any) -> None:
+        self.order = order
         self.core = ClientCore(Settings("peer", 1, "b:1", **settings))
         self.now: Instant = 0
         self.connection = 0
@@ -76,6 +78,7 @@ class Answered:
             "kind": Kind.BROKER,
             "session": hello.session,
             "heartbeat_ns": SECOND,
+            "streams": (StreamOrder("default", self.order),),
             **fields,
         }
         return self.say(Welcome("b", incarnation=1, last_number=last_number, **chosen))

@@ -128,6 +128,15 @@ class Refusing(BrokenBroker):
         return [Rejected(message.upto, "no reason"), message]
 
 
+class Failing(BrokenBroker):
+    """Lets an exception escape."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if isinstance(message, Deliveries):
+            raise ZeroDivisionError("the broker's own fault")
+        return [message]
+
+
 class Resurrecting(BrokenBroker):
     """Says that a subscription is over, and keeps it."""
 

@@ -12,17 +12,17 @@ from random import Random
 from typing import Any
 
 from holdfast.broker.broker import Broker
-from holdfast.broker.settings import Neighbour, Routing, Settings
+from holdfast.broker.settings import Neighbour, Routing, Settings, Stream
 from holdfast.client.effect import Delivered, Ended, Subscribed, Unsubscribed
 from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Open, Submit
 from holdfast.client.protocol import ClientCore
-from holdfast.client.settings import Order
 from holdfast.client.settings import Settings as ClientSettings
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.events.event import Event, make_event
 from holdfast.events.packed import pack
 from holdfast.identity import EventId, SubscriptionId
 from holdfast.messages.publications import Publication
+from holdfast.messages.streams import Order
 from holdfast.overlay.transport import Wake
 from wires import Wires
 
@@ -120,13 +120,15 @@ class Tree:
             Neighbour(each, each if each == self.parents.get(name) else None)
             for each in self.neighbours(name)
         )
-        self.wires.add(Broker(Settings(name, life, neighbours, routing=self.routing, **BROKER_PACE)))
+        streams = (Stream("default", ("#",), self.order),)
+        settings = Settings(name, life, neighbours, streams, routing=self.routing, **BROKER_PACE)
+        self.wires.add(Broker(settings))
         self.wires.step(name, Wake())
 
     def _start_client(self, name: str) -> None:
         life = self.incarnations[name] = self.incarnations.get(name, 0) + 1
         self._next_number[name] = 1
-        self.wires.add(ClientCore(ClientSettings(name, life, self.homes[name], self.order)))
+        self.wires.add(ClientCore(ClientSettings(name, life, self.homes[name])))
         self.wires.step(name, Open())
 
     # What happens

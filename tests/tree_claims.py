@@ -7,12 +7,12 @@ from collections.abc import Callable
 from grown_tree import Interest, Tree
 from holdfast.broker.settings import Routing
 from holdfast.client.item import Gap
-from holdfast.client.settings import Order
 from holdfast.filters.evaluate import compile_filter
 from holdfast.filters.parse import parse_filter
 from holdfast.filters.subject import Subject
 from holdfast.identity import EventId
 from holdfast.messages.publications import Publication
+from holdfast.messages.streams import Order
 
 __all__ = ["check_complete", "check_rest", "check_safe", "check_undisturbed"]
 

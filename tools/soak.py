@@ -1,10 +1,10 @@
-"""`make soak`: the properties again, with many more examples; resumable, and its counts are kept.
+"""`make soak`: the properties, swarms and campaigns again, at length; resumable, and its counts are kept.
 
-Each property runs in chunks, each chunk with a seed of its own, until it has had its number of examples. After every
-chunk the counts are written to `docs/soak.md`, which is also where a later run goes on from. A failing chunk stops the
-soak and prints the one line that repeats it.
+Each runs in chunks, each chunk with seeds of its own, until it has had its number of examples, seeds or
+seconds. After every chunk the counts are written to `docs/soak.md`, which is also where a later run goes on
+from. A failing chunk stops the soak and prints the one line that repeats it.
 
-    python tools/soak.py [--seconds N]     stop after the chunk in which N seconds have passed
+    python tools/soak.py [--seconds N] [--only WORD]     stop after the chunk in which N seconds have passed
 """
 
 from __future__ import annotations
@@ -24,31 +24,48 @@ CHUNKS = 20  # a property's examples are run in so many parts, each with a seed 
 
 HEAD = """# Soak
 
-Written by `tools/soak.py` (`make soak`). Each property of the test suite, run with fresh seeds until it has had its
-number of examples; a run that is stopped goes on from the counts below. A chunk that fails is not counted and stops
-the soak.
+Written by `tools/soak.py` (`make soak`). Properties of the test suite run with fresh seeds until they have had
+their number of examples; swarms of simulated networks until so many seeds are done; campaigns of bad bytes
+against a live broker for so many seconds. A run that is stopped goes on from the counts below. A chunk that
+fails is not counted and stops the soak.
 
-| property | test | examples | of | chunks |
+| claim | what runs | done | of | chunks |
 | --- | --- | --- | --- | --- |
 """
 
 
 @dataclass
-class Property:
-    """A claim, the test that makes it, and how often it has held."""
+class Soaked:
+    """A claim, what tries to break it, and how often it has held."""
 
     claim: str
-    test: str
+    what: str  #: a test, or the command line without its seeds
     target: int = 50_000
-    examples: int = 0
+    chunks_of: int = CHUNKS
+    done: int = 0
     chunks: int = 0
+
+    @property
+    def chunk(self) -> int:
+        """How much one chunk does."""
+        return self.target // self.chunks_of
 
     def row(self) -> str:
         """A row of the page, from which `kept` reads it back."""
-        return f"| {self.claim} | `{self.test}` | {self.examples} | {self.target} | {self.chunks} |\n"
+        return f"| {self.claim} | `{self.what}` | {self.done} | {self.target} | {self.chunks} |\n"
+
+    def command(self) -> tuple[list[str], dict[str, str]]:
+        """The next chunk: its command, and what it adds to the environment."""
+        seed = self.chunks + 1
+        if self.what.startswith("tests/") and "::" in self.what:
+            pytest = ["-m", "pytest", "-q", "-x", f"--hypothesis-seed={seed}", self.what]
+            return pytest, {"HOLDFAST_EXAMPLES": str(self.chunk)}
+        if self.what.startswith("tests/"):
+            return [self.what, str(self.chunk), str(seed)], {}
+        return [*self.what.split(), "--seed", str(self.done), "--count", str(self.chunk)], {}
 
 
-def properties() -> list[Property]:
+def everything() -> list[Soaked]:
     """What is soaked, the most important first. Where the compiled engine was built, both engines are."""
     index = "tests/matching/test_index.py::test_every_engine_agrees_with_the_naive_twin"
     automaton = "tests/matching/test_automaton.py::test_every_pattern_matches_where_it_selects_something"
@@ -57,65 +74,73 @@ def properties() -> list[Property]:
         "tests/filters/test_tree_pattern.py::test_a_path_selects_something_where_libxml2_selects_something"
     )
     covering = "tests/filters/test_covering.py::test_what_is_covered_matches_nothing_that_the_cover_does_not"
+    tree = "tests/models/test_broker_tree.py::test_with_faults_nothing_is_wrong_and_what_heals_is_whole"
+    swarm = "-m holdfast.simulator.swarm"
     return [
-        Property("index = naive twin, all filters", f"{index}[everything]"),
-        Property("naive twin = SQLite", sqlite),
-        Property("XPath = lxml's own", xpath),
-        Property("index = naive twin, plain predicates", f"{index}[plain predicates]"),
-        Property("covering is sound", covering),
-        Property("index = naive twin, deep conditions", f"{index}[deep]", 10_000),
+        Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
+        Soaked("simulated networks without faults: complete", swarm, 4_000),
+        Soaked("bad bytes at every port, seconds of them", "tests/fuzz_campaign.py", 600, 10),
+        Soaked("brokers in any interleaving", f"{tree}[filter]", 10_000),
+        Soaked("index = naive twin, all filters", f"{index}[everything]"),
+        Soaked("naive twin = SQLite", sqlite),
+        Soaked("XPath = lxml's own", xpath),
+        Soaked("index = naive twin, plain predicates", f"{index}[plain predicates]"),
+        Soaked("covering is sound", covering),
+        Soaked("index = naive twin, deep conditions", f"{index}[deep]", 10_000),
         # Each example is a history of some fifty documents and twenty patterns.
-        Property("automaton = tree patterns one by one, pure", f"{automaton}[pure]", 1_000),
-        Property("automaton = tree patterns one by one, compiled", f"{automaton}[compiled]", 1_000),
+        Soaked("automaton = tree patterns one by one, pure", f"{automaton}[pure]", 1_000),
+        Soaked("automaton = tree patterns one by one, compiled", f"{automaton}[compiled]", 1_000),
     ]
 
 
 def kept() -> dict[str, tuple[int, int]]:
-    """The counts of earlier runs, by test."""
+    """The counts of earlier runs, by what ran."""
     if not PAGE.exists():
         return {}
     row = re.compile(r"^\| [^|]+ \| `([^`]+)` \| (\d+) \| \d+ \| (\d+) \|$", re.MULTILINE)
-    return {test: (int(examples), int(chunks)) for test, examples, chunks in row.findall(PAGE.read_text())}
+    return {what: (int(done), int(chunks)) for what, done, chunks in row.findall(PAGE.read_text())}
 
 
-def run(chosen: Property) -> None:
+def run(chosen: Soaked) -> None:
     """One chunk; exits if it fails."""
-    seed, examples = chosen.chunks + 1, chosen.target // CHUNKS
-    command = [sys.executable, "-m", "pytest", "-q", "-x", f"--hypothesis-seed={seed}", chosen.test]
+    command, environment = chosen.command()
     done = subprocess.run(
-        command,
+        [sys.executable, *command],
         cwd=ROOT,
-        env={**os.environ, "HOLDFAST_EXAMPLES": str(examples)},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
     )
     if done.returncode:
-        repeat = f"HOLDFAST_EXAMPLES={examples} python -m pytest -x --hypothesis-seed={seed} '{chosen.test}'"
-        sys.exit(f"{done.stdout}\n{done.stderr}\nto repeat: {repeat}")
-    chosen.examples += examples
+        given = "".join(f"{name}={value} " for name, value in environment.items())
+        quoted = " ".join(f"'{word}'" if "[" in word else word for word in command)
+        sys.exit(f"{done.stdout[-20_000:]}\n{done.stderr}\nto repeat: {given}python {quoted}")
+    chosen.done += chosen.chunk
     chosen.chunks += 1
 
 
 def main() -> None:
-    """Give every property its examples, the first of the list first, until time is up."""
+    """Give everything its share, the first of the list first, until time is up."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    end = time.monotonic() + parser.parse_args().seconds
-    soaked = properties()
-    for chosen in soaked:
-        chosen.examples, chosen.chunks = kept().get(chosen.test, (0, 0))
+    parser.add_argument("--only", default="", help="only those whose claim or command contains this")
+    options = parser.parse_args()
+    end = time.monotonic() + options.seconds
+    soaked = everything()
+    for each in soaked:
+        each.done, each.chunks = kept().get(each.what, (0, 0))
     while time.monotonic() < end:
-        waiting = [p for p in soaked if p.examples < p.target]
+        wanted = [each for each in soaked if options.only in each.claim + each.what]
+        waiting = [each for each in wanted if each.done < each.target]
         if not waiting:
-            print("every property has had its examples")
+            print("everything has had its share")
             return
         chosen = waiting[0]
         start = time.monotonic()
         run(chosen)
-        PAGE.write_text(HEAD + "".join(p.row() for p in soaked))
+        PAGE.write_text(HEAD + "".join(each.row() for each in soaked))
         print(
-            f"{chosen.claim}: {chosen.examples} of {chosen.target} ({time.monotonic() - start:.0f} s)",
-            flush=True,
+            f"{chosen.claim}: {chosen.done} of {chosen.target} ({time.monotonic() - start:.0f} s)", flush=True
         )
 
 

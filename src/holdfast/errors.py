@@ -5,11 +5,21 @@
     HoldfastError
     ├── CallersFault
     │   ├── InvalidEvent        an event breaks a rule or a limit
-    │   └── FilterError         a filter is malformed, outside the language, or over a cap
-    └── PeersFault
-        ├── InvalidDocument     a payload that says it is XML and cannot be read as such
-        ├── MalformedEvent      bytes that are not those of an event, or break a limit
-        └── MalformedFrame      bytes that are no frame of ours, or too large, or out of turn
+    │   ├── FilterError         a filter is malformed, outside the language, or over a cap
+    │   ├── BadAddress          runtime/addresses: no address, or one that is not safe to listen on
+    │   ├── NetworkFileError    runtime/network_document: a network.toml, with all its faults and their lines
+    │   ├── ScenarioError       scenarios/language: a configuration or script, likewise
+    │   ├── TraceError          scenarios/trace: a line that is no line of a trace
+    │   └── InvalidUrl, InvalidOption, NotAvailable, Closed     client/errors
+    ├── PeersFault
+    │   ├── InvalidDocument     a payload that says it is XML and cannot be read as such
+    │   ├── MalformedEvent      bytes that are not those of an event, or break a limit
+    │   └── MalformedFrame      bytes that are no frame of ours, or too large, or out of turn
+    ├── EnvironmentsFault
+    │   ├── NetworksFault       client/errors: Refused, Unknown, TakenOver, Unreachable, TimedOut, GapFound
+    │   ├── CannotListen        runtime/broker_process: an address that cannot be had
+    │   └── DamagedFile         runtime/disk: a file of ours that cannot be read back
+    └── DriverFailed            runtime/driver: a bug of ours stopped a node
 
 Every exception carries what a program needs as fields; its text is for people. Whatever else escapes from
 Holdfast is a bug.
@@ -19,6 +29,7 @@ from __future__ import annotations
 
 __all__ = [
     "CallersFault",
+    "EnvironmentsFault",
     "FilterError",
     "HoldfastError",
     "InvalidDocument",
@@ -39,6 +50,10 @@ class CallersFault(HoldfastError):
 
 class PeersFault(HoldfastError):
     """Somebody else's bytes are not what they claim to be."""
+
+
+class EnvironmentsFault(HoldfastError):
+    """The network, a disk or a process is not there, or not as it should be."""
 
 
 class InvalidEvent(CallersFault):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from by_hand import ByHand, hello, publish, subscribe
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.identity import SubscriptionId
@@ -54,25 +56,37 @@ def test_a_later_client_takes_over_and_the_subscriptions_of_the_older_end() -> N
     assert world.delivered(new) == []
 
 
-def test_an_earlier_client_cannot_come_back() -> None:
+@pytest.mark.parametrize("incarnations", [(1, 2), (2, 1)])
+def test_later_is_who_comes_later_and_the_other_does_not_come_back(incarnations: tuple[int, int]) -> None:
     world = ByHand()
-    new = world.client("peer", incarnation=2)
-    old = world.connect()
-    world.say(old, hello("peer", incarnation=1))
+    old, new = (world.client("peer", incarnation=each) for each in incarnations)
     assert farewells(world, old) == [Farewell.TAKEN_OVER]
+    back = world.connect()
+    world.say(back, hello("peer", incarnation=incarnations[0]))
+    assert farewells(world, back) == [Farewell.TAKEN_OVER]
     assert new not in world.closed
 
 
-def test_of_two_that_waited_under_one_name_the_later_life_stays() -> None:
-    for incarnations in ((1, 2), (2, 1)):
-        world = ByHand(["child"])
-        peers = {incarnation: world.connect() for incarnation in incarnations}
-        for incarnation, peer in peers.items():
-            world.say(peer, hello("peer", incarnation=incarnation))
-        world.wait(SECOND)
-        assert farewells(world, peers[1]) == [Farewell.TAKEN_OVER]
-        assert farewells(world, peers[2]) == []
-        assert len(world.said(peers[2], Welcome)) == 1
+def test_who_was_taken_over_stays_so_for_all_who_follow() -> None:
+    world = ByHand()
+    for incarnation in (5, 3, 4):
+        world.client("peer", incarnation=incarnation)
+    for incarnation in (5, 3):
+        back = world.connect()
+        world.say(back, hello("peer", incarnation=incarnation))
+        assert farewells(world, back) == [Farewell.TAKEN_OVER]
+
+
+@pytest.mark.parametrize("incarnations", [(1, 2), (2, 1)])
+def test_of_two_that_waited_under_one_name_the_later_stays(incarnations: tuple[int, int]) -> None:
+    world = ByHand(["child"])
+    first, second = world.connect(), world.connect()
+    world.say(first, hello("peer", incarnation=incarnations[0]))
+    world.say(second, hello("peer", incarnation=incarnations[1]))
+    world.wait(SECOND)
+    assert farewells(world, first) == [Farewell.TAKEN_OVER]
+    assert farewells(world, second) == []
+    assert len(world.said(second, Welcome)) == 1
 
 
 def test_the_same_client_on_a_new_connection_keeps_its_subscriptions() -> None:
@@ -228,6 +242,19 @@ def test_unsubscribing_before_the_confirmation_ends_it_everywhere() -> None:
     assert world.said(peer, Confirmed) == []
     assert world.said(peer, Withdrawn) == [Withdrawn(subscription)]
     assert world.broker.status()["subscriptions"] == {"installed": 0, "pending": 0, "own": 0}
+
+
+def test_asked_again_a_withdrawal_is_still_under_way() -> None:
+    world = ByHand(["child"])
+    child, peer = world.neighbour("child"), world.client("peer")
+    subscription = SubscriptionId("peer", 1, 1)
+    world.say(peer, subscribe("peer", 1))
+    world.say(child, Confirmed(subscription))
+    world.say(peer, Unsubscribe(subscription))
+    again = world.client("peer")
+    assert world.say(again, Unsubscribe(subscription)) == [], "the child has not forgotten it yet"
+    world.say(child, Withdrawn(subscription))
+    assert world.said(again, Withdrawn) == [Withdrawn(subscription)]
 
 
 def test_unsubscribing_what_is_not_there_is_confirmed() -> None:

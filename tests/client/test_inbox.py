@@ -6,11 +6,10 @@ from answered import deliveries
 from counted_calls import work_of
 from holdfast.client.inbox import Inbox, Subscription
 from holdfast.client.item import Gap
-from holdfast.client.settings import Order
 
 
 def inbox_of(subscriptions: int, publishers: int) -> Inbox:
-    inbox = Inbox(Order.FIFO)
+    inbox = Inbox()
     numbers = tuple(range(1, subscriptions + 1))
     for number in numbers:
         inbox.subscriptions[number] = Subscription("#", 10**9, is_confirmed=True, is_current=True)

@@ -8,11 +8,11 @@ from answered import Answered, deliveries
 from holdfast.client.effect import Away, Delivered, Subscribed, SubscriptionRefused, Unsubscribed
 from holdfast.client.input import AddSubscription, Consumed, EndSubscription
 from holdfast.client.item import Gap
-from holdfast.client.settings import Order
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
 from holdfast.messages.publications import Accepted, Batch, Copy, Deliveries, Publication
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat
+from holdfast.messages.streams import Order
 from holdfast.messages.subscriptions import Confirmed, Partition, Refused, Subscribe, Unsubscribe, Withdrawn
 from holdfast.overlay.transport import Connect, Pause, Resume, Send, Wake
 
@@ -216,6 +216,15 @@ def test_what_the_edge_turns_away_ends_no_doubt() -> None:
     world.say(Confirmed(world.id(2)), deliveries("p", 5, to=(2,)))  # late: the edge is past it
     world.say(deliveries("p", 7, to=(1, 2)))
     assert world.items(2) == [("p", 2), Gap("p", 2, 6, "disconnected"), ("p", 7)]
+
+
+def test_a_late_event_ends_no_doubt() -> None:
+    world = subscribed(order=Order.NONE)
+    world.say(deliveries("p", 5))
+    world.lose()
+    world.reconnect()
+    world.say(Confirmed(world.id(1)), deliveries("p", 3), deliveries("p", 9))
+    assert world.items() == [("p", 5), ("p", 3), Gap("p", 5, 8, "disconnected"), ("p", 9)]
 
 
 # Back-pressure

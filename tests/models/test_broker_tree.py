@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from examples import examples
 from grown_tree import TOPICS, Tree
 from holdfast.broker.settings import Routing
-from holdfast.client.settings import Order
+from holdfast.messages.streams import Order
 from holdfast.ordering.fifo import Fifo
 from holdfast.routing.advertisement import Advertisement
 from tree_claims import check_complete, check_rest, check_safe, check_undisturbed

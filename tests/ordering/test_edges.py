@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
+from holdfast.messages.streams import Order
+from holdfast.ordering import fifo, unordered
 from holdfast.ordering.edge import new_edge
 from holdfast.ordering.fifo import Fifo
-from holdfast.ordering.order import Edge, Order
+from holdfast.ordering.order import Edge
 from holdfast.ordering.unordered import WINDOW, Unordered
 
 #: Steps up and down that cross the window now and then.
@@ -83,3 +87,16 @@ def test_the_memory_of_no_order_is_one_number_of_so_many_bits() -> None:
     for tick in range(1, 5 * WINDOW):
         assert edge.admits("p", tick)
     assert edge._seen["p"][1].bit_length() <= WINDOW
+
+
+@pytest.mark.parametrize(("order", "module"), [(Order.FIFO, fifo), (Order.NONE, unordered)])
+def test_the_pubend_longest_unheard_is_forgotten_when_there_are_too_many(
+    order: Order, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PUBENDS_MAX", 3)
+    edge = new_edge(order)
+    for tick, other in enumerate("uvwxyz", start=1):
+        assert edge.admits("busy", tick)
+        assert edge.admits(other, 1)
+        assert not edge.admits("busy", tick), "it was heard a moment ago"
+        assert len(edge.highest()) <= 3

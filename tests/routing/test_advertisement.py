@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from counted_calls import work_of
 from holdfast.errors import FilterError
 from holdfast.filters.parse import parse_filter
 from holdfast.identity import Element, SubscriptionId
@@ -263,7 +264,7 @@ def test_a_table_adds_what_is_new_and_ends_what_it_lacks() -> None:
     assert node.is_clean()
 
 
-@pytest.mark.parametrize("trouble", ["filter", "reused"])
+@pytest.mark.parametrize("trouble", ["filter", "reused", "twice"])
 def test_a_table_that_is_refused_changes_nothing(trouble: str) -> None:
     node = Node()
     node.lose(node.right)
@@ -271,7 +272,11 @@ def test_a_table_that_is_refused_changes_nothing(trouble: str) -> None:
     node.control.on_table(node.left, rows("old", "kept"))
     node.right.become_greeted(5, 1)
     node.control.tell(node.right)
-    bad = rows("z", filter="a WHERE") if trouble == "filter" else rows("kept", filter="b")
+    bad = {
+        "filter": rows("z", filter="a WHERE"),
+        "reused": rows("kept", filter="b"),
+        "twice": rows("new", filter="b"),
+    }[trouble]
     with pytest.raises((FilterError, Reused)):
         node.control.on_table(node.left, rows("new") + bad)
     assert sorted(each.subscription.subscriber for each in node.table) == ["kept", "old"]
@@ -286,9 +291,11 @@ def test_rows_are_read_as_filters() -> None:
     assert [each.filter for each in node.table] == [parse_filter("a WHERE y = 1")]
 
 
-def test_of_two_rows_under_one_id_the_first_counts() -> None:
+def test_the_same_table_again_costs_no_parsing() -> None:
     node = Node()
     for port in (node.right, node.up):
         node.lose(port)
-    node.control.on_table(node.left, rows("x", filter="a") + rows("x", filter="b"))
-    assert [str(each.filter) for each in node.table] == ["a"]
+    table = [Row(SubscriptionId("x", 1, i), f"a WHERE y > {i} AND z = 'some text'", ()) for i in range(50)]
+    first = work_of(lambda: node.control.on_table(node.left, table)).calls
+    again = work_of(lambda: node.control.on_table(node.left, table)).calls
+    assert again < first / 10

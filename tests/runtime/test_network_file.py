@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.broker.settings import Neighbour, Routing, Settings, Stream
-from holdfast.client.settings import Order
 from holdfast.clock import MILLISECOND
 from holdfast.events.event import DEFAULT_LIMITS, Limits
 from holdfast.filters.topic import parse_pattern
+from holdfast.messages.streams import Order
 from holdfast.runtime.addresses import Address
 from holdfast.runtime.network_checks import may_overlap
 from holdfast.runtime.network_document import (
@@ -112,7 +112,10 @@ topics = ["trades/+/+"]
     assert (settings.clients_max, settings.subscriptions_max, settings.held_max) == (5, 6, 7)
     assert (settings.limits.payload_bytes, settings.limits.topic_levels) == (8, 9)
     assert settings.limits.topic_bytes == DEFAULT_LIMITS.topic_bytes
-    assert settings.streams == (Stream("orders", ("orders/#", "trades/+")), Stream("rest", ("trades/+/+",)))
+    assert settings.streams == (
+        Stream("orders", ("orders/#", "trades/+"), Order.NONE),
+        Stream("rest", ("trades/+/+",), Order.FIFO),
+    )
     assert [stream.order for stream in read_network(file).streams] == [Order.NONE, Order.FIFO]
 
 

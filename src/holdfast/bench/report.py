@@ -1,29 +1,16 @@
-"""Benchmarks as tables: for the terminal, for `docs/benchmarks.md`, and the figures that are promised."""
+"""The matching benchmark as tables: for the terminal, for `docs/benchmarks.md`, and the figures that are promised."""
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from holdfast.bench.figure import Figure, figure_rows, judged, machine, table_lines
 from holdfast.bench.matching import Measurement
 
-__all__ = ["Figure", "figures", "markdown", "rows"]
+__all__ = ["COLUMNS", "FIGURE_COLUMNS", "figures", "markdown", "rows"]
 
 COLUMNS = ("kind", "engine", "subscriptions", "matches", "µs/event", "add µs", "remove µs", "bytes each")
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One promised figure: what was measured, what it must be, the goal beyond, and how it stands."""
-
-    name: str
-    value: float
-    unit: str
-    bound: str
-    goal: str
-    verdict: str
+FIGURE_COLUMNS = ("figure", "measured", "must be", "goal", "")
 
 
 def rows(measurements: Sequence[Measurement]) -> list[tuple[str, ...]]:
@@ -113,7 +100,7 @@ def figures(measurements: Sequence[Measurement]) -> list[Figure]:
             (f"{engine}: naive over index at 10K", over_naive, "×", 100, None, False),
         ]
     return [
-        _figure(name, value, unit, bound, goal, at_most)
+        judged(name, value, unit, bound, goal, at_most)
         for name, value, unit, bound, goal, at_most in wanted
         if value is not None
     ]
@@ -123,51 +110,16 @@ def _either(pure: bool, bound: float, goal: float) -> tuple[float | None, float 
     return (bound, None) if pure else (None, goal)
 
 
-def _figure(
-    name: str, value: float, unit: str, bound: float | None, goal: float | None, at_most: bool
-) -> Figure:
-    def reached(limit: float) -> bool:
-        return value <= limit if at_most else value >= limit
-
-    def text(limit: float | None) -> str:
-        return "" if limit is None else f"{'≤' if at_most else '≥'} {limit:g}"
-
-    if bound is not None and not reached(bound):
-        verdict = "missed"
-    elif goal is not None:
-        verdict = "goal reached" if reached(goal) else "short of the goal"
-    else:
-        verdict = "holds"
-    return Figure(name, value, unit, text(bound), text(goal), verdict)
-
-
 def markdown(measurements: Sequence[Measurement], command: str) -> str:
-    """The page for `docs/benchmarks.md`."""
+    """The part of `docs/benchmarks.md`."""
     lines = [
-        "# Benchmarks",
+        f"`{command}` on {machine()}. Times per event are medians of three runs, each measurement in a",
+        "process of its own.",
         "",
-        f"`{command}` on {os.cpu_count()} cores, {platform.machine()}, CPython {platform.python_version()}.",
-        "Written by that command; times per event are medians of three runs, each measurement in a process of its own.",
-        "What is measured, and how the workloads are made, stands at the head of `src/holdfast/bench/`.",
+        *table_lines(COLUMNS, rows(measurements)),
         "",
-        "## Matching",
+        "### What is promised of matching",
         "",
-        _row(COLUMNS),
-        _row(["---"] * len(COLUMNS)),
-        *(_row(row) for row in rows(measurements)),
-        "",
-        "### What is promised",
-        "",
-        _row(("figure", "measured", "must be", "goal", "")),
-        _row(["---"] * 5),
-        *(
-            _row((f.name, f"{f.value:,.1f} {f.unit}", f.bound, f.goal, f.verdict))
-            for f in figures(measurements)
-        ),
-        "",
+        *table_lines(FIGURE_COLUMNS, figure_rows(figures(measurements))),
     ]
     return "\n".join(lines)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -19,6 +19,7 @@ from holdfast.identity import SubscriptionId
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Accepted, Batch, Publish
 from holdfast.messages.session import Farewell, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.streams import StreamOrder
 from holdfast.messages.subscriptions import Refused, Subscribe, Unsubscribe
 from holdfast.overlay.transport import Send
 from holdfast.routing.advertisement import Advertisement, Reused
@@ -52,6 +53,7 @@ class Hosting:
         self._delivery = delivery
         self._counters = counters
         self._end = end
+        self._streams = tuple(StreamOrder(stream.name, stream.order) for stream in settings.streams)
         self._entrance = Entrance(settings.streams, settings.limits)
         self._waiting: dict[int, Hello] = {}  #: clients that came before we were ready, by connection
 
@@ -110,6 +112,7 @@ class Hosting:
             hello.session,
             heartbeat_ns,
             last_number=port.last_number,
+            streams=self._streams,
         )
         return [*effects, Send(connection, [welcome])]
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.events.event import DEFAULT_LIMITS, Limits
+from holdfast.messages.streams import Order
 
 __all__ = ["Neighbour", "Routing", "Settings", "Stream"]
 
@@ -32,6 +33,7 @@ class Stream:
 
     name: str
     topics: tuple[str, ...]  #: patterns
+    order: Order = Order.FIFO
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from holdfast.bench.figure import figure_rows, put_section
 from holdfast.bench.matching import Job, Measurement, jobs, measure_all
-from holdfast.bench.report import COLUMNS, figures, markdown, rows
+from holdfast.bench.report import COLUMNS, FIGURE_COLUMNS, figures, markdown, rows
 from holdfast.cli.failure import Failure
 from holdfast.cli.progress import progress
 
@@ -21,26 +23,39 @@ __all__ = ["add_arguments"]
 
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast bench matching [--json] [--largest N] [--markdown FILE]`."""
+    """`holdfast bench matching|network [--json] [--markdown FILE] …`."""
     group = commands.add_parser("bench", help="measure")
-    matching = group.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True).add_parser(
+    benchmarks = group.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
+    matching = benchmarks.add_parser(
         "matching", help="predicates, topics and XPath: the index, the naive twin, lxml"
     )
-    matching.add_argument("--json", action="store_true", help="one JSON object per measurement")
     matching.add_argument(
         "--largest", type=int, default=1_000_000, metavar="N", help="leave out larger sizes"
     )
-    matching.add_argument("--markdown", type=Path, metavar="FILE", help="write the page of figures there too")
-    matching.set_defaults(run=run)
+    matching.set_defaults(run=run_matching)
+    network = benchmarks.add_parser(
+        "network", help="brokers as real processes, a bare loop and a bare echo; the simulator"
+    )
+    network.add_argument(
+        "--only", action="append", metavar="JOB", help="one job, by its name; may be given several times"
+    )
+    network.add_argument(
+        "--seconds", type=float, default=2.0, metavar="S", help="how long one run takes, about [2]"
+    )
+    network.set_defaults(run=run_network)
+    for benchmark in (matching, network):
+        benchmark.add_argument("--json", action="store_true", help="one JSON object per measurement")
+        benchmark.add_argument(
+            "--markdown", type=Path, metavar="FILE", help="write the figures into this page too"
+        )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_matching(options: argparse.Namespace) -> int:
     """Measure, and show what came out."""
     programme = jobs(largest=options.largest)
     if not programme:
         raise Failure(f"--largest {options.largest}: nothing is that small; expected 1000 or more")
-    if options.markdown is not None and not options.markdown.parent.is_dir():
-        raise Failure(f"--markdown {options.markdown}: there is no folder {options.markdown.parent}")
+    _check_page(options.markdown)
     measured: list[Measurement] = []
     with progress(beside_output=not options.json) as shown:
         task = shown.add_task("", total=len(programme))
@@ -49,12 +64,11 @@ def run(options: argparse.Namespace) -> int:
             measured.append(measurement)
             _announce(shown, task, programme, len(measured))
             if options.json:
-                sys.stdout.write(json.dumps(measurement.as_json()) + "\n")
-                sys.stdout.flush()
+                _write_json(measurement.as_json())
     if not options.json:
-        _show(measured)
+        _show("Matching", COLUMNS, rows(measured), figure_rows(figures(measured)))
     if options.markdown is not None:
-        options.markdown.write_text(markdown(measured, "holdfast bench matching"))
+        put_section(options.markdown, "Matching", markdown(measured, "holdfast bench matching"))
     return 0
 
 
@@ -64,18 +78,66 @@ def _announce(shown: Progress, task: Any, programme: list[Job], done: int) -> No
     shown.update(task, completed=done, description=text)
 
 
-def _show(measured: list[Measurement]) -> None:
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    table = Table(*COLUMNS, title="Matching", title_justify="left")
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for row in rows(measured):
-        table.add_row(*row)
-    console.print(table)
-    promised = Table(
-        "figure", "measured", "must be", "goal", "", title="What is promised", title_justify="left"
+def run_network(options: argparse.Namespace) -> int:
+    """Measure, and show what came out; exit status 1 if a run lost, repeated or reordered something."""
+    # Loaded here: the other commands need neither brokers nor the simulator.
+    from holdfast.bench.network import JOBS
+    from holdfast.bench.network_outcome import Outcome, Scale
+    from holdfast.bench.network_report import (
+        NETWORK_COLUMNS,
+        network_figures,
+        network_markdown,
+        network_rows,
     )
-    for figure in figures(measured):
-        measured_text = f"{figure.value:,.1f} {figure.unit}"
-        promised.add_row(figure.name, measured_text, figure.bound, figure.goal, figure.verdict)
-    console.print(promised)
+    from holdfast.bench.network_wire import BenchFailed
+
+    names = options.only or list(JOBS)
+    for name in names:
+        if name not in JOBS:
+            raise Failure(f"--only {name}: there is no such job; expected one of {', '.join(JOBS)}")
+    if not 0.01 <= options.seconds <= 60:
+        raise Failure(f"--seconds {options.seconds:g}: expected from 0.01 to 60")
+    _check_page(options.markdown)
+    scale = Scale(seconds=options.seconds)
+    outcomes: list[Outcome] = []
+    try:
+        with progress(beside_output=not options.json) as shown:
+            task = shown.add_task("", total=len(names))
+            for done, name in enumerate(names):
+                shown.update(task, completed=done, description=name)
+                for outcome in JOBS[name](scale):
+                    outcomes.append(outcome)
+                    if options.json:
+                        _write_json(outcome.as_json())
+    except BenchFailed as failed:
+        sys.stderr.write(f"holdfast: the benchmark failed, its figures mean nothing: {failed}\n")
+        return 1
+    if not options.json:
+        _show("Network", NETWORK_COLUMNS, network_rows(outcomes), figure_rows(network_figures(outcomes)))
+    if options.markdown is not None:
+        put_section(options.markdown, "Network", network_markdown(outcomes, "holdfast bench network"))
+    return 0
+
+
+def _check_page(page: Path | None) -> None:
+    if page is not None and not page.parent.is_dir():
+        raise Failure(f"--markdown {page}: there is no folder {page.parent}")
+
+
+def _write_json(fields: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def _show(
+    title: str, columns: Sequence[str], measured: Sequence[Sequence[str]], promised: Sequence[Sequence[str]]
+) -> None:
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for heading, names, cells in (
+        (title, columns, measured),
+        ("What is promised", FIGURE_COLUMNS, promised),
+    ):
+        table = Table(*names, title=heading, title_justify="left")
+        for row in cells:
+            table.add_row(*row)
+        console.print(table)

@@ -1,118 +1,181 @@
-"""`holdfast demo`: filters matching a stream of events, live.
+"""`holdfast demo`: a network of seven brokers here, real processes all of them, with traffic, live.
 
-There are no brokers yet; this shows the part that exists. Ten filters are shown, twenty thousand more sit in the same
-index, and the figures at the foot are measured while you watch.
+It lives in a temporary folder on free ports of this machine, ends by itself and leaves nothing behind. In the end it
+says whether every subscriber got all that matches its filter, once and in order; the exit status says it too.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
-import sys
+import asyncio
+import os
+import signal
+import tempfile
 import time
-from typing import Any
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
-from holdfast.cli import sample
-from holdfast.events.event import Event
-from holdfast.filters.parse import parse_filter
-from holdfast.matching.engine import new_index
+from holdfast.cli.arguments import seconds
+from holdfast.cli.children import Children
+from holdfast.cli.console import OutputConsole
+from holdfast.cli.demo_figures import Figures
+from holdfast.cli.demo_plan import BROKERS, PUBLISHERS, SUBSCRIBERS, Plan, make_network
+from holdfast.cli.demo_view import picture, plain_line, summary
+from holdfast.cli.failure import Trouble
+from holdfast.cli.status import ask_once
+from holdfast.cli.up import start_brokers, wait_ready
+from holdfast.runtime.network_file import Network
 
 __all__ = ["add_arguments"]
 
-CROWD = 20_000
-BATCH = 64
-FRAMES_PER_SECOND = 8
+CLIENTS: Final = "holdfast.cli.demo_clients"
+#: How long what is on its way may take to arrive after the last event was published.
+ARRIVE_WITHIN_S: Final = 5.0
+LOOK_EVERY_S: Final = 0.25
+PLAIN_LINE_EVERY_S: Final = 1.0
 
 
 def add_arguments(commands: Any) -> None:
     """`holdfast demo [--seconds S] [--seed N]`."""
-    command = commands.add_parser("demo", help="a live view of filters matching a stream of sample events")
-    command.add_argument("--seconds", type=float, default=10.0, help="how long to run")
-    command.add_argument("--seed", type=int, default=1, help="of the sample events")
+    command = commands.add_parser("demo", help="a network of seven brokers here, with traffic, live")
+    command.add_argument(
+        "--seconds", type=seconds, default=10.0, metavar="S", help="how long to publish [10]"
+    )
+    command.add_argument("--seed", type=int, default=1, metavar="N", help="of the events [1]")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the demo and leave its last picture on the screen."""
-    console = Console()
-    demo = Demo(random.Random(options.seed))
-    console.print(
-        f"Holdfast: {len(sample.FILTERS)} filters of ours, {CROWD:,} of others, one index. Seed {options.seed}."
-    )
-    demo.subscribe()
-    end = time.monotonic() + options.seconds
-    if not sys.stdout.isatty():
-        while time.monotonic() < end:
-            demo.turn()
-        console.print(demo.picture())
-        return 0
-    with Live(demo.picture(), console=console, auto_refresh=False) as live:
-        shown = 0.0
-        while (now := time.monotonic()) < end:
-            demo.turn()
-            if now - shown > 1 / FRAMES_PER_SECOND:
-                live.update(demo.picture(), refresh=True)
-                shown = now
-        live.update(demo.picture(), refresh=True)
+    """Run the demo, leave its last picture on the screen, and sum up."""
+    console = OutputConsole()
+    with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
+        demo = Demo(make_network(Path(folder)), console, options)
+        try:
+            asyncio.run(demo.run())
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+    console.print(summary(demo.figures))
+    if demo.was_interrupted:
+        return 130
+    if not demo.figures.is_right:
+        raise Trouble(
+            "not everybody got all that matches, once and in order\n" + "\n".join(demo.figures.words)
+        )
+    console.print("Every subscriber got all that matches its filter, once and in order.")
     return 0
 
 
 class Demo:
-    """The index, the traffic, and what has been counted."""
+    """One run: brokers, then subscribers, then publishers; then all of it backwards."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.index = new_index()
-        self.events = 0
-        self.matches = 0
-        self.spent_ns = 0
-        self.counts = [0] * len(sample.FILTERS)
-        self.latest: list[Event | None] = [None] * len(sample.FILTERS)
+    def __init__(self, network: Network, console: Console, options: argparse.Namespace) -> None:
+        self.figures = Figures()
+        self.was_interrupted = False
+        self._network = network
+        self._console = console
+        urls = {broker.name: f"holdfast://{broker.address}" for broker in network.brokers}
+        self._plan = Plan(urls, PUBLISHERS, SUBSCRIBERS, options.seconds, options.seed).as_json()
+        self._changed = asyncio.Event()
+        self._started = 0.0
+        self._printed = 0.0
 
-    def subscribe(self) -> None:
-        """Ours first, so that their ids are their places in the table."""
-        for text in sample.FILTERS:
-            self.index.add(parse_filter(text))
-        for _ in range(CROWD):
-            self.index.add(parse_filter(sample.crowd(self.rng)))
+    async def run(self) -> None:
+        """Until the time is over, or Ctrl-C; a second Ctrl-C does not wait for what is on its way.
 
-    def turn(self) -> None:
-        """One batch of events."""
-        events = [sample.event(self.rng) for _ in range(BATCH)]
-        start = time.perf_counter_ns()
-        matched = self.index.match(events)
-        self.spent_ns += time.perf_counter_ns() - start
-        self.events += len(events)
-        for event, subscriptions in zip(events, matched, strict=True):
-            self.matches += len(subscriptions)
-            for subscription in subscriptions:
-                if subscription >= len(self.counts):
-                    break  # ascending: the rest are the crowd's
-                self.counts[subscription] += 1
-                self.latest[subscription] = event
+        :raises Trouble: if a process ends that should not.
+        :raises CancelledError: after the second.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._interrupt, task)
+        async with Children(self._on_line) as children:
+            try:
+                await self._run(children)
+            finally:  # before their brokers, or they wait for receipts in vain
+                await children.stop("publishers")
+                await children.stop("subscribers")
 
-    def picture(self) -> Group:
-        """The table and the figures."""
-        table = Table(expand=True)
-        table.add_column("filter", ratio=3)
-        table.add_column("matches", justify="right", min_width=7)
-        table.add_column("latest", ratio=2, no_wrap=True, overflow="ellipsis")
-        for text, count, event in zip(sample.FILTERS, self.counts, self.latest, strict=True):
-            table.add_row(Text(text), f"{count:,}", Text("" if event is None else brief(event)))
-        each = self.spent_ns / max(self.events, 1) / 1_000
-        foot = (
-            f"{len(self.index):,} subscriptions · {self.events:,} events · {self.matches:,} matches · "
-            f"{each:.1f} µs per event to find them"
-        )
-        return Group(table, Text(foot))
+    def _interrupt(self, task: asyncio.Task[None]) -> None:
+        if self.was_interrupted or not self._started:
+            task.cancel()
+        self.was_interrupted = True
+        self._changed.set()
 
+    def _on_line(self, name: str, line: str) -> None:
+        self.figures.on_line(name, line, time.monotonic())
+        self._changed.set()
 
-def brief(event: Event) -> str:
-    """An event in one line."""
-    attributes = " ".join(f"{name}={value!r}" for name, value in event.attributes.items())
-    return f"{event.topic}  {attributes}  {event.payload.decode(errors='replace')}".rstrip()
+    async def _run(self, children: Children) -> None:
+        with self._console.status(f"starting {len(BROKERS)} brokers …"):
+            environment = {
+                name: text for name, text in os.environ.items() if not name.startswith("HOLDFAST_")
+            }
+            await start_brokers(children, self._network, ["--log-level", "warning"], environment)
+            await self._while_alive(wait_ready(self._network), children, *BROKERS)
+            await children.start("subscribers", CLIENTS, ["subscribers", self._plan, "{leash}"])
+            subscribed = self._until(lambda: self.figures.is_subscribed)
+            await self._while_alive(subscribed, children, *BROKERS, "subscribers")
+        await children.start("publishers", CLIENTS, ["publishers", self._plan, "{leash}"])
+        self._started = time.monotonic()
+        if self._console.is_terminal:
+            with Live(console=self._console, auto_refresh=False) as live:
+                await self._traffic(children, partial(self._draw, live))
+        else:
+            await self._traffic(children, self._print)
+
+    async def _traffic(self, children: Children, show: Callable[[], None]) -> None:
+        """Show what happens until everything is published and has arrived, or does not arrive in time."""
+        others = (*BROKERS, "subscribers")
+        await self._while_alive(self._shown(show), children, *others, "publishers")
+        await children.stop("publishers")
+        with suppress(TimeoutError):  # the summary says what is lost
+            async with asyncio.timeout(ARRIVE_WITHIN_S):
+                arrived = self._until(lambda: "publishers" in self.figures.finished and not self.figures.lost)
+                await self._while_alive(arrived, children, *others)
+        show()
+
+    async def _shown(self, show: Callable[[], None]) -> None:
+        """Draw until everything is published: the last picture of the brokers is one of traffic, not of its end."""
+        while "publishers" not in self.figures.finished and not self.was_interrupted:
+            self.figures.on_pages(await ask_once(self._network), time.monotonic())
+            show()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._until(lambda: "publishers" in self.figures.finished or self.was_interrupted)
+
+    def _draw(self, live: Live) -> None:
+        live.update(picture(self.figures, time.monotonic() - self._started), refresh=True)
+
+    def _print(self) -> None:
+        elapsed = time.monotonic() - self._started
+        if elapsed >= self._printed + PLAIN_LINE_EVERY_S:
+            self._printed = elapsed
+            self._console.print(plain_line(self.figures, elapsed))
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _while_alive(self, work: Coroutine[Any, Any, None], children: Children, *names: str) -> None:
+        """Do something that needs these children.
+
+        :raises Trouble: if one of them ends meanwhile.
+        """
+        working = asyncio.ensure_future(work)
+        dying = asyncio.ensure_future(children.first_death(*names))
+        try:
+            await asyncio.wait([working, dying], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise Trouble("\n".join([str(dying.result()), *self.figures.words]))
+            working.result()
+        finally:
+            for task in (working, dying):
+                task.cancel()

@@ -1,14 +1,18 @@
-"""What ends a command with exit status 2: the message says what was wrong, and where."""
+"""What ends a command early: ``Failure``, the user's, with exit status 2; ``Trouble``, the world's, with 1."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["Failure", "decode", "read_bytes"]
+__all__ = ["Failure", "Trouble", "decode", "read_bytes"]
 
 
 class Failure(Exception):
-    """Something the user handed in is wrong."""
+    """Something the user handed in is wrong; the message says what, and where."""
+
+
+class Trouble(Exception):
+    """What was asked for is right and could not be done."""
 
 
 def read_bytes(path: Path) -> bytes:

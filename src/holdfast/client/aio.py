@@ -27,7 +27,7 @@ from holdfast.client.aio_waiting import DEFAULT_TIMEOUT
 from holdfast.client.errors import Closed, InvalidOption
 from holdfast.client.numbers import Numbers
 from holdfast.client.port import stored_identity, way_to
-from holdfast.client.settings import Order, Settings
+from holdfast.client.settings import Settings
 from holdfast.errors import InvalidEvent
 from holdfast.events.event import make_event
 
@@ -69,7 +69,6 @@ def connect(
     timeout: float | None = DEFAULT_TIMEOUT,
     state: str | Path | None = None,
     broker: str | None = None,
-    order: str = "fifo",
     insecure: bool = False,
 ) -> Connecting:
     """A connection to a network: enter it with ``async with``, or await it.
@@ -83,8 +82,6 @@ def connect(
     :raises Unreachable: on entering or awaiting, if there is no session in time.
     """
     way = way_to(url, broker, insecure=insecure)
-    if order not in tuple(Order):
-        raise InvalidOption("order", f"is {order!r}; expected one of {', '.join(Order)}")
     if name is not None:
         _check_name(name)
     elif state is not None:
@@ -93,7 +90,7 @@ def connect(
     def make() -> Network:
         incarnation, numbers = _identity(name, None if state is None else Path(state))
         mine = name or f"client-{uuid.uuid4().hex}"
-        settings = Settings(mine, incarnation, way.broker, order=Order(order))
+        settings = Settings(mine, incarnation, way.broker)
         return Network(settings, numbers, way.dial, url)
 
     return Connecting(make, timeout)

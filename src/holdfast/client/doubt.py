@@ -64,6 +64,8 @@ class Doubts:
         for number, after in list(doubt.items()):
             if number not in current:
                 del doubt[number]
+            elif tick <= after:
+                continue  # a late one, on a stream without order: it tells nothing
             elif current[number]:
                 del doubt[number]
                 yield number, after

@@ -20,7 +20,7 @@
 from __future__ import annotations
 
 from holdfast.client.item import Gap
-from holdfast.errors import CallersFault, HoldfastError
+from holdfast.errors import CallersFault, EnvironmentsFault
 from holdfast.identity import EventId
 
 __all__ = [
@@ -68,7 +68,7 @@ class Closed(CallersFault):
     """The network, publisher or subscription was closed, by the caller's own doing."""
 
 
-class NetworksFault(HoldfastError):
+class NetworksFault(EnvironmentsFault):
     """The network did not do what was asked."""
 
 

@@ -7,14 +7,16 @@ consumed is bounded: past a subscription's buffer the inbox is full, and the cli
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.client.doubt import Doubts
 from holdfast.client.effect import Delivered
 from holdfast.client.item import Gap
 from holdfast.messages.publications import Copy, Deliveries, Publication
+from holdfast.messages.streams import Order, StreamOrder
 from holdfast.ordering.edge import new_edge
-from holdfast.ordering.order import Order
+from holdfast.ordering.order import Edge
 
 __all__ = ["Inbox", "Subscription"]
 
@@ -33,20 +35,22 @@ class Subscription:
 class Inbox:
     """The subscriptions of a client, by the client's own numbers."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self) -> None:
         self.subscriptions: dict[int, Subscription] = {}
         self.turned_away = 0  #: deliveries that had passed before
-        self._edge = new_edge(order)
+        self._orders: dict[str, Order] = {}
+        self._edges: dict[str, Edge] = {}  #: by stream
         self._doubts = Doubts()
 
     def take(self, message: Deliveries) -> list[Delivered]:
         """What each subscription gets of a message, in the order they first get something."""
+        edge = self._edges.get(message.stream) or self._new_edge(message.stream)
         publications = message.batch.publications
         copies = message.copies
         found: dict[int, Delivered] = {}
         for place, (i, numbers) in enumerate(zip(message.at, message.subscriptions, strict=True)):
             publication = publications[i]
-            if not self._edge.admits(publication.publisher, publication.n):
+            if not edge.admits(publication.publisher, publication.n):
                 self.turned_away += 1
                 continue
             if publication.publisher in self._doubts:
@@ -57,6 +61,22 @@ class Inbox:
         for number, delivered in found.items():
             self.subscriptions[number].waiting += len(delivered.items)
         return list(found.values())
+
+    def learn(self, streams: Sequence[StreamOrder]) -> None:
+        """The orders of the streams, as the broker has them; an edge that stands keeps its own."""
+        self._orders = {each.stream: each.order for each in streams}
+
+    def _new_edge(self, stream: str) -> Edge:
+        edge = self._edges[stream] = new_edge(self._orders.get(stream, Order.FIFO))
+        return edge
+
+    def _highest(self) -> dict[str, int]:
+        """The highest tick that passed of each publisher, on whatever stream."""
+        highest: dict[str, int] = {}
+        for edge in self._edges.values():
+            for pubend, tick in edge.highest().items():
+                highest[pubend] = max(tick, highest.get(pubend, 0))
+        return highest
 
     def _add(
         self, found: dict[int, Delivered], number: int, item: Publication | Gap, copy: Copy | None
@@ -93,7 +113,7 @@ class Inbox:
     def begin_doubt(self) -> None:
         """From here on events may be missed: until a publisher is heard again, nobody knows how many."""
         confirmed = [number for number, each in self.subscriptions.items() if each.is_confirmed]
-        self._doubts.begin(self._edge.highest(), confirmed)
+        self._doubts.begin(self._highest(), confirmed)
         for each in self.subscriptions.values():
             each.is_current = False
 

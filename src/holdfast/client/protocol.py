@@ -97,7 +97,7 @@ class ClientCore:
         self._paused = False
 
         self._outbox = Outbox(settings.unacknowledged_max)
-        self._inbox = Inbox(settings.order)
+        self._inbox = Inbox()
         self._ending: dict[
             int, None
         ] = {}  #: subscriptions that are over and not yet forgotten by the network
@@ -289,6 +289,7 @@ class ClientCore:
             problem = f"a Welcome by a {welcome.kind}, version {welcome.version}, session {welcome.session}"
         if problem is not None:
             return self._drop(Farewell.PROTOCOL, problem, now)
+        self._inbox.learn(welcome.streams)
         self._broker = welcome.node
         self._attempts = 0
         self._heartbeat_at = now + self._settings.heartbeat_ns

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.clock import MILLISECOND, SECOND
-from holdfast.ordering.order import Order
 
-__all__ = ["Order", "Settings"]
+__all__ = ["Settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +16,6 @@ class Settings:
     name: str
     incarnation: int  #: higher than any before under this name
     broker: str  #: the address, host:port
-    order: Order = Order.FIFO
     principal: str = "anonymous"
     heartbeat_ns: int = 1 * SECOND
     detect_after_ns: int = 5 * SECOND  #: silence after which the broker is given up

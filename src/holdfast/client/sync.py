@@ -201,13 +201,10 @@ def connect(
     timeout: float | None = DEFAULT_TIMEOUT,
     state: str | Path | None = None,
     broker: str | None = None,
-    order: str = "fifo",
     insecure: bool = False,
 ) -> Network:
     """Connect to a network; see ``aio.connect``. Close it, or use it in a ``with``."""
-    connecting = aio.connect(
-        url, name=name, timeout=timeout, state=state, broker=broker, order=order, insecure=insecure
-    )
+    connecting = aio.connect(url, name=name, timeout=timeout, state=state, broker=broker, insecure=insecure)
     thread = LoopThread(f"holdfast {name or url}")
     try:
         return Network(thread, thread.run(connecting.__aenter__()))

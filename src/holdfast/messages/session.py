@@ -10,6 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
+
+from holdfast.messages.streams import STREAMS_MAX, StreamOrder
 
 __all__ = ["VERSION", "Farewell", "Goodbye", "Heartbeat", "Hello", "Kind", "Welcome"]
 
@@ -68,6 +73,7 @@ class Welcome:
     version: int = VERSION
     features: tuple[str, ...] = ()
     last_number: int = 0  #: to a client: the highest number of its events seen here
+    streams: Annotated[tuple[StreamOrder, ...], Meta(max_length=STREAMS_MAX)] = ()  #: to a client
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.messages.streams import Order
 from holdfast.ordering.fifo import Fifo
-from holdfast.ordering.order import Edge, Order
+from holdfast.ordering.order import Edge
 from holdfast.ordering.unordered import Unordered
 
 __all__ = ["new_edge"]

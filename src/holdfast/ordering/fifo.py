@@ -21,6 +21,8 @@ class Fifo:
                 del self._last[next(iter(self._last))]
         elif tick <= last:
             return False
+        elif 2 * len(self._last) > PUBENDS_MAX:
+            del self._last[pubend]  # and in again at the end: the first is the one longest unheard
         self._last[pubend] = tick
         return True
 

@@ -6,20 +6,12 @@ what has: so nothing is delivered twice, whatever was sent again on the way. Wha
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["PUBENDS_MAX", "Edge", "Order"]
+__all__ = ["PUBENDS_MAX", "Edge"]
 
-#: An edge remembers so many pubends; then it forgets the one it has known longest.
+#: An edge remembers so many pubends; then it forgets the one it has not heard of for longest.
 PUBENDS_MAX = 1_000_000
-
-
-class Order(StrEnum):
-    """The orders there are."""
-
-    NONE = "none"
-    FIFO = "fifo"
 
 
 class Edge(Protocol):

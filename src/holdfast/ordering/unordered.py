@@ -28,6 +28,8 @@ class Unordered:
                 del self._seen[next(iter(self._seen))]
             self._seen[pubend] = tick, 1
             return True
+        if 2 * len(self._seen) > PUBENDS_MAX:
+            self._seen[pubend] = self._seen.pop(pubend)  # at the end: the first is the one longest unheard
         highest, bits = seen
         if tick > highest:
             ahead = tick - highest

@@ -89,7 +89,7 @@ class Advertisement:
         :raises FilterError: if the filter is refused; nothing has changed then.
         :raises Reused: if the id belongs to another; nor then.
         """
-        filter = parse_filter(message.filter)
+        filter = self._filter(sender, message)
         self._check_same(sender, message.subscription, filter)
         return self._take(sender, message, filter, is_asked=True)
 
@@ -119,15 +119,24 @@ class Advertisement:
             entry = pending.entry
         return entry if entry is not None and entry.port is sender else None
 
+    def _filter(self, sender: Port, message: Subscribe | Row) -> Filter:
+        """The filter of a subscription; one that is known is not parsed again."""
+        entry = self._entry(sender, message.subscription)
+        return (
+            entry.filter
+            if entry is not None and entry.text == message.filter
+            else parse_filter(message.filter)
+        )
+
     def _check_same(self, sender: Port, subscription: SubscriptionId, filter: Filter) -> None:
         entry = self._entry(sender, subscription)
         if entry is not None and entry.filter != filter:
-            raise Reused(f"{subscription} is {entry.filter}, and cannot become {filter}")
+            raise Reused(f"{subscription} is {entry.text}, and cannot become {filter}")
 
     def _spread(self, pending: _Pending) -> list[TransportEffect]:
         entry = pending.entry
         effects: list[TransportEffect] = []
-        onward = Subscribe(entry.subscription, str(entry.filter), self._stamped(entry.vector))
+        onward = Subscribe(entry.subscription, entry.text, self._stamped(entry.vector))
         for neighbour in self._neighbours:
             if neighbour is entry.port:
                 continue
@@ -168,6 +177,9 @@ class Advertisement:
             self._table.remove(subscription)
         elif pending is not None and pending.entry.port is sender:
             del self._pending[subscription]
+        elif (under_way := self._withdrawing.get(subscription)) is not None and under_way.sender is sender:
+            under_way.is_asked = under_way.is_asked or is_asked
+            return []
         else:  # unknown, or by now somebody else's
             return self._answer(sender, Withdrawn(subscription)) if is_asked else []
         withdrawing = _Withdrawing(sender, is_asked)
@@ -210,7 +222,7 @@ class Advertisement:
         neighbour.is_told = True
         entries = [*self._table, *(pending.entry for pending in self._pending.values())]
         rows = [
-            Row(entry.subscription, str(entry.filter), self._stamped(entry.vector))
+            Row(entry.subscription, entry.text, self._stamped(entry.vector))
             for entry in entries
             if entry.port is not neighbour and self._neighbours
         ]
@@ -222,7 +234,7 @@ class Advertisement:
         :raises FilterError: if the filter of a row is refused; nothing has changed then.
         :raises Reused: if the id of a row belongs to another; nor then.
         """
-        filters = [parse_filter(row.filter) for row in rows]
+        filters = [self._filter(sender, row) for row in rows]
         listed: dict[SubscriptionId, Filter] = {}
         for row, filter in zip(rows, filters, strict=True):
             self._check_same(sender, row.subscription, filter)

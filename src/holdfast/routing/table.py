@@ -18,7 +18,7 @@ __all__ = ["Entry", "Table"]
 class Entry:
     """A tuple ⟨pred, from, seqVect⟩ of the table; ``from`` is a port here, since every δ is 0 so far."""
 
-    __slots__ = ("filter", "numbers", "partial", "port", "subscription", "vector")
+    __slots__ = ("filter", "numbers", "partial", "port", "subscription", "text", "vector")
 
     def __init__(
         self,
@@ -30,6 +30,7 @@ class Entry:
     ) -> None:
         self.subscription = subscription
         self.filter = filter
+        self.text = str(filter)  #: canonical, as it is passed on
         self.vector = vector
         self.port = port
         self.numbers = numbers  #: of a client of ours its own number for it; of anyone else none

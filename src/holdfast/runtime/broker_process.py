@@ -21,7 +21,7 @@ from holdfast.broker.broker import Broker
 from holdfast.broker.input import Stop
 from holdfast.broker.settings import Settings
 from holdfast.clock import SECOND
-from holdfast.errors import HoldfastError
+from holdfast.errors import EnvironmentsFault
 from holdfast.overlay.transport import Wake
 from holdfast.runtime import clock, logs
 from holdfast.runtime.addresses import Address
@@ -33,7 +33,7 @@ from holdfast.runtime.metrics import CONTENT_TYPE, BrokerMetrics
 __all__ = ["BrokerService", "CannotListen", "run_broker"]
 
 
-class CannotListen(HoldfastError):
+class CannotListen(EnvironmentsFault):
     """An address that is taken, or is none of this machine's."""
 
     def __init__(self, address: Address, error: OSError) -> None:

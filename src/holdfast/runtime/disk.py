@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import EnvironmentsFault
 
 __all__ = ["DamagedFile", "NumberStore", "next_incarnation"]
 
@@ -29,7 +29,7 @@ FILE_BYTES_MAX: Final = 4096
 NAME_CHARS_MAX: Final = 100  #: of a publisher's name in a file's name; longer ones are hashed
 
 
-class DamagedFile(HoldfastError):
+class DamagedFile(EnvironmentsFault):
     """A file of ours that does not hold what we wrote."""
 
     def __init__(self, path: Path, problem: str) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from holdfast.broker.settings import Neighbour, Settings, Stream
-from holdfast.client.settings import Order
 from holdfast.events.event import Limits
+from holdfast.messages.streams import Order
 from holdfast.runtime.addresses import Address
 from holdfast.runtime.network_checks import (
     check_limits,
@@ -82,7 +82,7 @@ class Network:
         neighbours = [Neighbour(one.name, None) for one in self.brokers if one.parent == name]
         if entry.parent is not None:
             neighbours.insert(0, Neighbour(entry.parent, str(self.broker(entry.parent).address)))
-        streams = tuple(Stream(stream.name, stream.topics) for stream in self.streams)
+        streams = tuple(Stream(stream.name, stream.topics, stream.order) for stream in self.streams)
         return Settings(name, incarnation, tuple(neighbours), streams, **self.common)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from holdfast.broker.settings import Routing, Settings
-from holdfast.client.settings import Order
 from holdfast.clock import MILLISECOND
 from holdfast.errors import FilterError
 from holdfast.events.event import Limits
 from holdfast.filters.topic import parse_pattern
+from holdfast.messages.streams import Order
 
 __all__ = ["BROKER", "REQUIRED", "STREAM", "TABLES", "Key", "Kind", "Unfit", "written"]
 

@@ -1,0 +1,81 @@
+"""`holdfast broker NAME`: one broker of a network file, in this process, until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from holdfast.cli.children import hold_leash
+from holdfast.cli.failure import Failure, Trouble
+from holdfast.cli.network import add_network_arguments, loaded_network
+from holdfast.runtime import logs
+from holdfast.runtime.broker_process import BrokerService, CannotListen, run_broker
+from holdfast.runtime.disk import DamagedFile, next_incarnation
+from holdfast.runtime.network_file import BrokerEntry
+
+__all__ = ["add_arguments"]
+
+
+def add_arguments(commands: Any) -> None:
+    """`holdfast broker NAME [--network FILE] [--set KEY=VALUE] [--log-format text|json] [--log-level LEVEL]`."""
+    command = commands.add_parser("broker", help="run one broker of a network file, until Ctrl-C")
+    command.add_argument("name", metavar="NAME", help="its name in the file")
+    add_network_arguments(command)
+    command.add_argument(
+        "--log-format", choices=logs.FORMATS, help="[HOLDFAST_LOG_FORMAT; or text on a terminal, else json]"
+    )
+    command.add_argument("--log-level", choices=tuple(logs.LEVELS), default="info", help="[info]")
+    command.add_argument("--leash", type=int, help=argparse.SUPPRESS)  # `holdfast up` holds the other end
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the broker; its log goes to standard error."""
+    if options.leash is not None:
+        hold_leash(options.leash)
+    network = loaded_network(options, options.name)
+    try:
+        entry = network.broker(options.name)
+    except KeyError:
+        names = ", ".join(broker.name for broker in network.brokers)
+        raise Failure(f"{options.network}: there is no broker {options.name}; expected {names}") from None
+    handler = logs.write_to(sys.stderr, form=_log_format(options), level=options.log_level)
+    try:
+        settings = network.settings(entry.name, _incarnation(entry))
+        return run_broker(
+            settings, entry.listen, entry.admin, insecure=network.insecure, on_start=_say_listening
+        )
+    except CannotListen as error:
+        raise Trouble(f"{entry.name}: {error}") from error
+    finally:
+        handler.close()
+
+
+def _log_format(options: argparse.Namespace) -> str:
+    given: str | None = options.log_format or os.environ.get("HOLDFAST_LOG_FORMAT")
+    if given is None:
+        return "text" if sys.stderr.isatty() else "json"
+    if given not in logs.FORMATS:
+        raise Failure(f"HOLDFAST_LOG_FORMAT is {given!r}; expected {' or '.join(logs.FORMATS)}")
+    return given
+
+
+def _incarnation(entry: BrokerEntry) -> int:
+    try:
+        return next_incarnation(entry.data)
+    except DamagedFile as error:
+        raise Trouble(str(error)) from error
+    except OSError as error:
+        raise Trouble(f"the folder of {entry.name}, {entry.data}: {error.strerror}") from error
+
+
+def _say_listening(service: BrokerService) -> None:
+    fields = {
+        "node": service.broker.name,
+        "address": service.listen,
+        "admin": service.admin,
+        "incarnation": service.broker.settings.incarnation,
+    }
+    logs.log("info", "listening", fields)

@@ -1,0 +1,146 @@
+"""`holdfast init`: a network file to start from, with everything that can be set in it and what it means."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from holdfast.cli.failure import Failure
+
+__all__ = ["DEFAULT_FILE", "NETWORK_FILE", "add_arguments"]
+
+#: Where every command looks for the network file if it is told no other.
+NETWORK_FILE: Final = Path("network.toml")
+
+#: A line that begins with '#' and a key, without a space between, shows a default; tests hold it to the code's.
+DEFAULT_FILE: Final = """\
+# A Holdfast network: three brokers on this machine and one stream.
+#
+#   holdfast up                      runs all of it until Ctrl-C
+#   holdfast broker left             runs one broker of it
+#   holdfast status                  says how it is
+#   holdfast sub "orders/#"          shows what is published; holdfast pub orders/eu < events publishes
+#
+# A line like '#delta = 0' shows a default: take away the '#' and change it. Above this file stand the variables
+# HOLDFAST_ROUTING, HOLDFAST_LIMITS_PAYLOAD_BYTES … of the environment, above those '--set routing=flooding' and
+# '--set limits.payload_bytes=1000' on the command line. An unknown key is refused, not passed over.
+
+# The network's name, for people.
+name = "example"
+
+# How many neighbouring brokers may fail at a time while the rest go on around them. Only 0 exists yet.
+#delta = 0
+
+# How publications find their way: "filter" sends them only where somebody wants them, "flooding" everywhere.
+#routing = "filter"
+
+# There is no TLS yet, so an address that leaves this machine is refused. true allows it: everybody on the way can
+# then read and forge what is sent.
+#insecure = false
+
+
+# Brokers form a tree: one has no parent, every other dials its own.
+
+[[broker]]
+name = "root"
+# Where clients and other brokers connect: host:port, an IPv6 address in brackets.
+listen = "127.0.0.1:7000"
+# Where others dial, if that is not where it listens (0.0.0.0, a container, a name).
+# address = "broker-1.example.org:7000"
+# Health (/livez, /readyz, /startupz), /metrics for Prometheus, and /status. Without it there are none.
+admin = "127.0.0.1:7100"
+# Its folder, beside this file unless it begins with '/'; what is not said is "data/" and the broker's name.
+# data = "data/root"
+
+[[broker]]
+name = "left"
+parent = "root"
+listen = "127.0.0.1:7001"
+admin = "127.0.0.1:7101"
+
+[[broker]]
+name = "right"
+parent = "root"
+listen = "127.0.0.1:7002"
+admin = "127.0.0.1:7102"
+
+
+# Streams: sets of topics with a promise. A topic belongs to one stream, so patterns must not overlap.
+
+[[stream]]
+name = "everything"
+# Patterns: '+' is one level, '#' the rest.
+topics = ["#"]
+# What is promised. Only "best-effort" exists yet: never a duplicate, nothing more than TCP between live neighbours.
+#guarantee = "best-effort"
+# "fifo": the events of one publisher arrive in the order of their numbers; "none": as they come. "total" does not
+# exist yet.
+#order = "fifo"
+
+
+# How brokers watch each other, in milliseconds.
+[neighbours]
+# How often a broker is heard on a quiet link.
+#heartbeat_ms = 100
+# Silence after which a neighbour is given up.
+#detect_after_ms = 500
+# How often a lost parent is dialled again.
+#probe_every_ms = 200
+
+
+# How brokers treat clients, in milliseconds.
+[clients]
+# How often a client and its broker hear of each other.
+#heartbeat_ms = 1000
+# How long the subscriptions of a client that vanished are kept for its return.
+#grace_ms = 5000
+
+
+# What is refused, by the name that stands here. Sizes are in bytes; text is counted in UTF-8.
+[limits]
+# Of one broker: clients connected, subscriptions known, and those of one client.
+#clients_max = 10000
+#subscriptions_max = 1000000
+#client_subscriptions_max = 100000
+# Publications held for a neighbour while two brokers meet, and their bytes.
+#held_max = 10000
+#held_bytes_max = 67108864
+# Of one event.
+#topic_bytes = 1024
+#topic_levels = 64
+#attributes = 256
+#attribute_name_bytes = 256
+#value_bytes = 65536
+#attributes_bytes = 1048576
+#payload_bytes = 1048576
+#content_type_bytes = 256
+#publisher_bytes = 256
+"""
+
+
+def add_arguments(commands: Any) -> None:
+    """`holdfast init [FILE]`."""
+    command = commands.add_parser("init", help="write a commented network file to start from")
+    command.add_argument(
+        "file", type=Path, nargs="?", default=NETWORK_FILE, metavar="FILE", help=f"[{NETWORK_FILE}]"
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file, never over another."""
+    try:
+        with options.file.open("x", encoding="utf-8") as file:
+            file.write(DEFAULT_FILE)
+    except FileExistsError:
+        raise Failure(f"{options.file}: it is there already, and is left alone; name another file") from None
+    except OSError as error:
+        raise Failure(f"{options.file}: {error.strerror}") from error
+    sys.stdout.write(f"{options.file} written. Read it, change it, then: holdfast up{_flag(options.file)}\n")
+    return 0
+
+
+def _flag(file: Path) -> str:
+    return "" if file == NETWORK_FILE else f" --network {file}"

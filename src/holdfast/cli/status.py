@@ -1,0 +1,171 @@
+"""`holdfast status`: how a running network is, in words; what every broker's admin port says, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli.admin_page import NoAnswer, status_page
+from holdfast.cli.arguments import seconds
+from holdfast.cli.console import OutputConsole
+from holdfast.cli.network import add_network_arguments, loaded_network
+from holdfast.runtime.network_file import BrokerEntry, Network
+
+__all__ = ["Answer", "add_arguments", "ask_once", "duration", "rates_between"]
+
+#: The counters whose growth is shown, in and out.
+ARRIVING: Final = ("published", "received")
+LEAVING: Final = ("forwarded", "delivered")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one broker said: its page and its rates (per second), or why it said nothing."""
+
+    broker: BrokerEntry
+    page: Mapping[str, Any] | None
+    problem: str = ""
+    rates: Mapping[str, float] | None = None
+
+    @property
+    def trouble(self) -> str:
+        """What is not as it should be, as the end of a sentence; empty if all is well."""
+        if self.page is None:
+            where = f" at {self.broker.admin}" if self.broker.admin else ""
+            return f"does not answer{where}: {self.problem}"
+        if self.page["name"] != self.broker.name:
+            return f"is not what answers at {self.broker.admin}: that is {self.page['name']}"
+        absent = [
+            f"{one['name']} ({one['state']})" for one in self.page["neighbours"] if one["state"] != "active"
+        ]
+        if absent:
+            return f"is without {', '.join(absent)}"
+        return "" if self.page["ready"] else "is not ready yet"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        found = {"name": self.broker.name, "up": self.page is not None, "trouble": self.trouble or None}
+        return {**found, "status": self.page, "rates": self.rates}
+
+
+def add_arguments(commands: Any) -> None:
+    """`holdfast status [--network FILE] [--over S] [--output text|json]`."""
+    command = commands.add_parser("status", help="how a running network is")
+    add_network_arguments(command)
+    command.add_argument(
+        "--over", type=seconds, default=1.0, metavar="S", help="how long to watch for the rates [1]"
+    )
+    command.add_argument("--output", choices=["text", "json"], default="text")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask everyone, twice; status 1 if anything is not as it should be."""
+    network = loaded_network(options)
+    answers = asyncio.run(ask_all(network, options.over))
+    if options.output == "json":
+        found = {"network": network.name, "brokers": [answer.as_json() for answer in answers]}
+        sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+    else:
+        _show(network, answers)
+    return 1 if any(answer.trouble for answer in answers) else 0
+
+
+async def ask_all(network: Network, over: float) -> list[Answer]:
+    """Every broker's answer, with its rates over some seconds."""
+    before, started = await ask_once(network), time.monotonic()
+    if any(answer.page for answer in before):
+        await asyncio.sleep(over)
+    after, elapsed = await ask_once(network), time.monotonic() - started
+    return [
+        Answer(now.broker, now.page, now.problem, rates_between(then.page, now.page, elapsed))
+        for then, now in zip(before, after, strict=True)
+    ]
+
+
+async def ask_once(network: Network) -> list[Answer]:
+    """Every broker's answer, in the order of the file."""
+    return list(await asyncio.gather(*(_ask(broker) for broker in network.brokers)))
+
+
+async def _ask(broker: BrokerEntry) -> Answer:
+    if broker.admin is None:
+        return Answer(broker, None, "it has no admin address in the file")
+    try:
+        return Answer(broker, await status_page(broker.admin))
+    except NoAnswer as error:
+        return Answer(broker, None, str(error))
+
+
+def rates_between(
+    then: Mapping[str, Any] | None, now: Mapping[str, Any] | None, elapsed: float
+) -> dict[str, float] | None:
+    """How fast each counter grew; None unless it was the same life of the broker all the time."""
+    if then is None or now is None or then["incarnation"] != now["incarnation"]:
+        return None
+    return {name: (now["counters"][name] - count) / elapsed for name, count in then["counters"].items()}
+
+
+def _show(network: Network, answers: list[Answer]) -> None:
+    console = OutputConsole()
+    up = sum(answer.page is not None for answer in answers)
+    all_of = (
+        f"all {len(answers)} brokers are" if up == len(answers) else f"{up} of {len(answers)} brokers are"
+    )
+    console.print(
+        Text(f"Network {network.name}: {'its broker is' if len(answers) == up == 1 else all_of} up.")
+    )
+    for answer in answers:
+        if answer.trouble:
+            console.print(Text(f"{answer.broker.name} {answer.trouble}.", style="bold red"), soft_wrap=True)
+    if up:
+        console.print(_table(answers))
+
+
+def _table(answers: list[Answer]) -> Table:
+    table = Table("broker", "up for", "neighbours", box=SIMPLE_HEAD, show_edge=False)
+    for heading in ("clients", "subscriptions", "in/s", "out/s"):
+        table.add_column(heading, justify="right")
+    for answer in answers:
+        if answer.page is None:
+            table.add_row(Text(answer.broker.name), Text("down", style="bold red"))
+            continue
+        page, rates = answer.page, answer.rates
+        table.add_row(
+            Text(answer.broker.name),
+            duration(page["process"]["up_seconds"]),
+            Text(", ".join(_neighbour(one) for one in page["neighbours"]) or "none"),
+            f"{page['clients']['connected']:,}",
+            f"{page['subscriptions']['installed']:,}",
+            *(
+                "?" if rates is None else f"{sum(rates[name] for name in names):,.0f}"
+                for names in (ARRIVING, LEAVING)
+            ),
+        )
+    return table
+
+
+def _neighbour(neighbour: Mapping[str, Any]) -> str:
+    name, state = neighbour["name"], neighbour["state"]
+    return str(name) if state == "active" else f"{name} ({state})"
+
+
+def duration(elapsed: float) -> str:
+    """A time as people say it, in its two largest units."""
+    left = int(elapsed)
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if left >= size or (unit == "s" and not parts):
+            parts.append(f"{left // size} {unit}")
+            left %= size
+    return " ".join(parts[:2])

@@ -1,0 +1,116 @@
+"""`holdfast sub FILTER`: prints what matches, as it comes, and in its place what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from holdfast.cli.arguments import count, seconds
+from holdfast.cli.failure import Failure, Trouble
+from holdfast.cli.filter import indented
+from holdfast.cli.network import add_url_argument, run_to_end, url_of
+from holdfast.client.aio import connect
+from holdfast.client.errors import TimedOut
+from holdfast.client.item import Gap
+from holdfast.errors import FilterError
+from holdfast.events.event import Event
+from holdfast.events.json_form import event_to_json
+from holdfast.events.strict_json import dump_json
+from holdfast.filters.parse import parse_filter
+
+__all__ = ["add_arguments"]
+
+#: Items that may wait to be printed; then the client stops reading.
+BUFFER: Final = 10_000
+#: How long to wait for the network and its confirmation, unless another time was given.
+CONNECT_WITHIN_S: Final = 10.0
+#: A payload is cut to this many characters where people read.
+PAYLOAD_CHARS_MAX: Final = 200
+
+
+def add_arguments(commands: Any) -> None:
+    """`holdfast sub FILTER [--json] [--count N] [--timeout S] [--name NAME] [--url URL]`."""
+    command = commands.add_parser("sub", help="subscribe, and print what comes")
+    command.add_argument("filter", metavar="FILTER", help='for example "orders/# WHERE price > 100"')
+    command.add_argument("--json", action="store_true", help="one JSON object per event and gap")
+    command.add_argument("--count", type=count, metavar="N", help="end after so many events")
+    command.add_argument(
+        "--timeout",
+        type=seconds,
+        metavar="S",
+        help="end with status 1 when nothing comes for so long [never]",
+    )
+    command.add_argument("--name", metavar="NAME", help="who subscribes [a name nobody had before]")
+    add_url_argument(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Subscribe and print until there is enough; a filter that is none is refused before anybody is asked."""
+    try:
+        parse_filter(options.filter)
+    except FilterError as error:
+        raise Failure(f"{error}\n\n{indented(error.pointed())}") from error
+    return run_to_end(_print_items(options, url_of(options)))
+
+
+async def _print_items(options: argparse.Namespace, url: str) -> int:
+    written = _json_line if options.json else _text_line
+    left: int | None = options.count
+    patience = options.timeout or CONNECT_WITHIN_S
+    async with (
+        connect(url, name=options.name, timeout=patience) as network,
+        network.subscribe(options.filter, buffer=BUFFER, timeout=patience) as items,
+    ):
+        sys.stderr.write(f"holdfast: subscribed to {items.filter} at {url} as {network.name}\n")
+        sys.stderr.flush()
+        while left is None or left > 0:
+            try:
+                batch = await items.get_batch(options.timeout)
+            except TimedOut:
+                raise Trouble(f"nothing came for {options.timeout:g} s") from None
+            if left is not None:
+                batch, left = _first(batch, left)
+            sys.stdout.write("".join(written(item) for item in batch))
+            sys.stdout.flush()
+    return 0
+
+
+def _first(batch: list[Event | Gap], count: int) -> tuple[list[Event | Gap], int]:
+    """The batch up to its ``count``-th event, and how many are left to come; gaps do not count."""
+    for position, item in enumerate(batch, start=1):
+        count -= isinstance(item, Event)
+        if count == 0:
+            return batch[:position], 0
+    return batch, count
+
+
+def _json_line(item: Event | Gap) -> str:
+    if isinstance(item, Event):
+        return event_to_json(item) + "\n"
+    gap = {"pubend": item.pubend, "after": item.after, "upto": item.upto, "reason": item.reason}
+    return dump_json({"kind": "gap", **gap}) + "\n"
+
+
+def _text_line(item: Event | Gap) -> str:
+    if isinstance(item, Gap):
+        what = f"events {item.after + 1} to {item.upto} of {item.pubend} may be missing here"
+        return _plain(f"-- gap: {what}: {item.reason}") + "\n"
+    attributes = " ".join(f"{name}={value!r}" for name, value in item.attributes.items())
+    parts: Sequence[str] = (f"{item.publisher}#{item.n}", item.topic, attributes, _payload(item.payload))
+    return "  ".join(_plain(part) for part in parts if part) + "\n"
+
+
+def _payload(payload: bytes) -> str:
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError:
+        return f"({len(payload)} bytes)"
+    return text if len(text) <= PAYLOAD_CHARS_MAX else f"{text[:PAYLOAD_CHARS_MAX]}…"
+
+
+def _plain(text: str) -> str:
+    """Without what would move a terminal's cursor or worse: the text is a stranger's."""
+    return "".join(character if character.isprintable() else "·" for character in text)

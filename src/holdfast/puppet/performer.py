@@ -1,0 +1,239 @@
+"""One life of a process of a scenario: its core, the driver of its core, its trace, and the orders it obeys.
+
+It reads the configuration and the script from the run's folder, finds out who it is there, and does what the orders
+[``control``] say. Whatever must outlive it is in that folder too: its incarnation, the numbers it has reserved, its
+trace. Nothing leaves the process, neither to its peers nor to the master, before the trace lines that tell of it are
+written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, assert_never
+
+from holdfast.broker.broker import Broker
+from holdfast.broker.input import Stop as StopBroker
+from holdfast.clock import SECOND, Instant
+from holdfast.filters.text import filter_text
+from holdfast.overlay.transport import Wake
+from holdfast.puppet import control
+from holdfast.puppet.control import Answer, Completed, Order, Reported, Start, Started, Stop
+from holdfast.puppet.folder import CONFIGURATION_FILE, SCRIPT_FILE, home_of, trace_of
+from holdfast.puppet.trace_file import TraceFile
+from holdfast.puppet.watched import Watched
+from holdfast.runtime import clock
+from holdfast.runtime.addresses import Address
+from holdfast.runtime.disk import NumberStore, next_incarnation
+from holdfast.runtime.driver import Driver
+from holdfast.runtime.faults import Faults
+from holdfast.scenarios.actor import Actor
+from holdfast.scenarios.actor_commands import (
+    ActorCommand,
+    DoDisconnect,
+    DoLeave,
+    Done,
+    DoPublish,
+    DoReconnect,
+    DoSlow,
+    DoSubscribe,
+    DoUnsubscribe,
+    Reserve,
+    Wish,
+)
+from holdfast.scenarios.actor_publishing import RESERVED_BLOCK
+from holdfast.scenarios.commands import At, Disconnect, Publish, Reconnect, Slow, Subscribe, Unsubscribe
+from holdfast.scenarios.configuration import parse_configuration
+from holdfast.scenarios.roles import broker_settings, client_settings
+from holdfast.scenarios.script import parse_script
+
+__all__ = ["Performer"]
+
+#: A port that an earlier life used may be busy for a moment: somebody dialled it and got himself.
+BIND_AGAIN_NS: Final = 3 * SECOND
+_BIND_PAUSE_SECONDS: Final = 0.05
+
+
+class Performer:
+    """One life: the core, its driver, its trace, and the orders."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.home = home_of(folder, name)
+        self.configuration = parse_configuration((folder / CONFIGURATION_FILE).read_text("utf-8"))
+        self.process = self.configuration.process(name)
+        script = parse_script((folder / SCRIPT_FILE).read_text("utf-8"), "script", self.configuration)
+        parts = [command.command if isinstance(command, At) else command for command in script.commands]
+        self.parts = {part.line: part for part in parts}
+        self.trace = TraceFile(trace_of(folder, name), name, clock.now)
+        self.numbers = NumberStore(self.home, name, block=RESERVED_BLOCK)
+        self._waiting: list[control.WhenSettled] = []
+        self._answers: list[Answer] = []
+
+    # Coming to life
+
+    async def start(self, order: Start) -> None:
+        """Make the core and let it go.
+
+        :raises OSError: if the port cannot be had.
+        """
+        self.trace.began = order.began
+        faults = Faults()
+        faults.cut(order.cut_off)
+        if order.parent is not None:
+            faults.note(order.parent, self.configuration.parent_of(self.process.name) or "")
+        self.core = self._make_core(order)
+        self.watched = Watched(self.core)
+        self.driver = Driver(
+            self.watched,
+            application=self._on_effect,
+            trace=self.trace.write,
+            before_flush=self._before_flush,
+            faults=faults,
+        )
+        port = await self._listen(order) if isinstance(self.core, Broker) else 0
+        self.answer(Started(port))
+        await self.driver.start(Wake())
+
+    def _make_core(self, order: Start) -> Broker | Actor:
+        incarnation = next_incarnation(self.home)
+        if self.process.kind == "broker":
+            return Broker(
+                broker_settings(self.configuration, self.process, incarnation, lambda _: order.parent or "")
+            )
+        settings = client_settings(
+            self.configuration, self.process, incarnation, lambda _: order.parent or ""
+        )
+        first = self.numbers.next_number() if self.process.kind == "publisher" else 1
+        asked = [self.parts[line] for line in order.wishes]
+        wishes = [_wish(command) for command in asked if isinstance(command, Subscribe)]
+        return Actor(settings, first_number=first, wishes=wishes)
+
+    async def _listen(self, order: Start) -> int:
+        host = self.process.address.host
+        patience = clock.now() + (BIND_AGAIN_NS if order.is_again else 0)
+        while True:
+            try:
+                return await self.driver.listen(host, order.port)
+            except OSError as error:
+                if clock.now() >= patience:
+                    problem = os.strerror(error.errno).lower() if error.errno else str(error)
+                    raise OSError(f"cannot listen on {Address(host, order.port)}: {problem}") from error
+            await asyncio.sleep(_BIND_PAUSE_SECONDS)
+
+    # What the core says
+
+    def _on_effect(self, effect: Any) -> None:
+        match effect:
+            case Done(ticket):
+                self._answers.append(Completed(ticket))
+            case Reserve(upto):
+                # Both count in blocks of the same size from the same number, so this reserves all up to it.
+                self.numbers.next_number(upto - RESERVED_BLOCK)
+            case _:
+                raise AssertionError(f"nobody knows what to do with {effect!r}")
+
+    def _before_flush(self) -> None:
+        settled = [order for order in self._waiting if self._is_settled(order.to_all)]
+        for order in settled:
+            self._waiting.remove(order)
+            self._answers.append(Completed(order.ticket))
+        self.trace.flush()
+        answers, self._answers = self._answers, []
+        for answer in answers:
+            self.answer(answer)
+
+    def answer(self, answer: Answer) -> None:
+        """Tell the master at once."""
+        sys.stdout.buffer.write(control.encode(answer))
+        sys.stdout.buffer.flush()
+
+    # What the master says
+
+    def obey(self, order: Order) -> None:
+        """Carry out an order that needs no waiting for."""
+        match order:
+            case control.Begin(at, ticket):
+                self.trace.began = at
+                self._answers.append(Completed(ticket))
+            case control.WhenSettled():
+                self._waiting.append(order)
+            case control.Perform(line, at, ticket):
+                command = self._command(line, at, ticket)
+                self.driver.submit(command)
+                if isinstance(command, DoSlow | DoDisconnect):
+                    self._answers.append(Completed(ticket))
+                return  # the turn that takes the command tells what came of it
+            case control.CutOff(names, ticket):
+                self.driver.cut(names)
+                self._answers.append(Completed(ticket))
+            case control.Mend(names, ticket):
+                self.driver.heal(names)
+                self._answers.append(Completed(ticket))
+            case control.WriteStatus(ticket):
+                self.trace.write("status", self._status())
+                self._answers.append(Completed(ticket))
+            case control.Report(ticket):
+                self._answers.append(Reported(ticket, self._is_idle(), self.watched.sessions()))
+            case Start() | Stop():
+                raise AssertionError(f"{type(order).__name__} comes first, or last")
+            case _:
+                assert_never(order)
+        self._before_flush()
+
+    def _command(self, line: int, at: Instant | None, ticket: int) -> ActorCommand:
+        command = self.parts[line]
+        match command:
+            case Subscribe():
+                return DoSubscribe(_wish(command), ticket)
+            case Unsubscribe(_, _, subscription):
+                return DoUnsubscribe(subscription, ticket)
+            case Publish():
+                return DoPublish(command, self.configuration.seed, ticket, start=at)
+            case Slow(_, per_event_ns):
+                return DoSlow(per_event_ns)
+            case Disconnect():
+                return DoDisconnect()
+            case Reconnect():
+                return DoReconnect(ticket)
+            case _:
+                raise AssertionError(f"line {line} is not for {self.process.name}: {command}")
+
+    def _is_settled(self, to_all: bool) -> bool:
+        if isinstance(self.core, Actor):
+            return self.core.is_settled
+        if to_all:
+            return all(port.is_active for port in self.core.neighbours.ports)
+        return self.core.is_ready
+
+    def _is_idle(self) -> bool:
+        if isinstance(self.core, Actor):
+            return self.core.quiet or not self.core.is_connected
+        return not self.core.holds_undelivered
+
+    def _status(self) -> Mapping[str, Any]:
+        return self.core.status() if isinstance(self.core, Actor) else _broker_status(self.core)
+
+    async def stop(self) -> None:
+        """Say goodbye, send what is queued, close everything."""
+        self.driver.submit(StopBroker() if isinstance(self.core, Broker) else DoLeave(0))
+        await self.driver.stop()
+        self.trace.close()
+
+
+def _wish(command: Subscribe) -> Wish:
+    return Wish(command.subscription, command.text, filter_text(command.filter))
+
+
+def _broker_status(broker: Broker) -> dict[str, Any]:
+    """As the simulator has it on its ``status`` lines."""
+    status = broker.status()
+    neighbours = {each["name"]: each["state"] for each in status["neighbours"]}
+    held = {each["name"]: each["held"] for each in status["neighbours"]}
+    return {
+        "tables": {"subscriptions": status["subscriptions"]},
+        "queues": {"held": held, "counters": status["counters"]},
+        "connections": {"neighbours": neighbours, "clients": status["clients"]},
+    }

@@ -1,0 +1,62 @@
+"""The trace of one process, in a file of its own that outlives it.
+
+Lines are handed to the operating system before the effects they tell of leave the process, all of a turn in one write;
+a process that is killed then loses none that anybody could have seen. A kill in the midst of a write can leave half a
+line: what it told of has not happened, and the next life, or the reader, cuts it off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.clock import SECOND, Instant
+from holdfast.scenarios.trace import TraceLine, encode_line, read_trace
+
+__all__ = ["TraceFile", "read_trace_file"]
+
+
+class TraceFile:
+    """Where a node writes; ``began`` is the zero of its times, and must be set before the first line."""
+
+    def __init__(self, path: Path, node: str, now: Callable[[], Instant]) -> None:
+        self.began: Instant | None = None
+        self._node = node
+        self._now = now
+        self._lines: list[bytes] = []
+        written = _whole_lines(path)
+        self._position = written.count(b"\n")
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.ftruncate(self._file, len(written))
+        os.lseek(self._file, 0, os.SEEK_END)
+
+    def write(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """Add a line; it is safe after ``flush``."""
+        assert self.began is not None, f"{self._node} has something to tell before the script began: {kind}"
+        self._position += 1
+        t = (self._now() - self.began) / SECOND
+        self._lines.append(encode_line(t, self._position, self._node, kind, fields))
+
+    def flush(self) -> None:
+        """Hand everything to the operating system."""
+        if self._lines:
+            data, self._lines = memoryview(b"".join(self._lines)), []
+            while data:
+                data = data[os.write(self._file, data) :]
+
+    def close(self) -> None:
+        """Flush, and let the file go."""
+        self.flush()
+        os.close(self._file)
+
+
+def read_trace_file(path: Path) -> list[TraceLine]:
+    """The whole lines of a file; none if it is not there."""
+    return read_trace(_whole_lines(path).splitlines(), path.name)
+
+
+def _whole_lines(path: Path) -> bytes:
+    data = path.read_bytes() if path.exists() else b""
+    return data[: data.rfind(b"\n") + 1]

@@ -1,0 +1,79 @@
+"""Counts what passes in every session of a core, so that the master can tell whether anything is still under way.
+
+Heartbeats are not counted: they never end and carry nothing. A session that is over is forgotten with its counts; what
+was lost with it is nobody's any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.clock import Instant
+from holdfast.messages.message import Message
+from holdfast.messages.session import Heartbeat, Hello, Welcome
+from holdfast.overlay.transport import Close, Connected, Core, Disconnected, Received, Send
+from holdfast.puppet.control import Traffic
+
+__all__ = ["Watched"]
+
+
+@dataclass(slots=True)
+class _Session:
+    peer: str | None = None  #: known from its first message
+    sent: int = 0
+    received: int = 0
+
+
+class Watched:
+    """A core that does what the core within does."""
+
+    def __init__(self, core: Core) -> None:
+        self.name = core.name
+        self._core = core
+        self._sessions: dict[int, _Session] = {}
+
+    def next_deadline(self) -> Instant | None:
+        """As the core says."""
+        return self._core.next_deadline()
+
+    def step(self, stimulus: Any, now: Instant) -> list[Any]:
+        """As the core does."""
+        self._note_input(stimulus)
+        effects = self._core.step(stimulus, now)
+        for effect in effects:
+            self._note_effect(effect)
+        return effects
+
+    def sessions(self) -> list[Traffic]:
+        """What has passed, by peer; a peer that has not introduced itself has no name yet."""
+        found = [Traffic(each.peer or "", each.sent, each.received) for each in self._sessions.values()]
+        return sorted(found, key=lambda traffic: (traffic.peer, traffic.sent, traffic.received))
+
+    def _note_input(self, stimulus: Any) -> None:
+        match stimulus:
+            case Connected(connection):
+                self._sessions[connection] = _Session()
+            case Received(connection, messages) if connection in self._sessions:
+                session = self._sessions[connection]
+                session.received += _counted(messages)
+                if session.peer is None:
+                    session.peer = _introduced(messages)
+            case Disconnected(connection):
+                self._sessions.pop(connection, None)
+
+    def _note_effect(self, effect: Any) -> None:
+        match effect:
+            case Send(connection, messages) if connection in self._sessions:
+                self._sessions[connection].sent += _counted(messages)
+            case Close(connection):
+                self._sessions.pop(connection, None)
+
+
+def _counted(messages: Sequence[Message]) -> int:
+    return sum(type(message) is not Heartbeat for message in messages)
+
+
+def _introduced(messages: Sequence[Message]) -> str | None:
+    return next((message.node for message in messages if isinstance(message, Hello | Welcome)), None)

@@ -1,0 +1,105 @@
+"""A trace as the checkers ask about it: who published, asked and got what, and when.
+
+Lines of one node are ordered by their position ``i``; lines of different nodes only by time, and two at the same
+instant not at all. No checker counts on the order of the trace itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from holdfast.scenarios.checkers.rematch import Rematch
+from holdfast.scenarios.trace import TraceLine
+from holdfast.scenarios.trace_fields import FAULTS
+
+__all__ = ["EventKey", "History", "SubscriptionKey", "Trace", "event_key", "precedes", "subscription_key"]
+
+EventKey: TypeAlias = tuple[str, int]  #: publisher and n
+SubscriptionKey: TypeAlias = tuple[str, str]  #: subscriber and subscription
+
+_ASKING = ("subscribe", "subscribed", "unsubscribe", "unsubscribed")
+
+
+def event_key(line: TraceLine) -> EventKey:
+    """Which event a line speaks of."""
+    return line["publisher"], line["n"]
+
+
+def subscription_key(line: TraceLine) -> SubscriptionKey:
+    """Which subscription a line speaks of."""
+    return line["subscriber"], line["subscription"]
+
+
+def precedes(line: TraceLine, other: TraceLine) -> bool:
+    """Whether a line is certainly earlier than another."""
+    if line["node"] == other["node"]:
+        return bool(line["i"] < other["i"])
+    return bool(line["t"] < other["t"])
+
+
+class History:
+    """The lines of a trace, sorted by what they are about."""
+
+    def __init__(self, trace: Sequence[TraceLine]) -> None:
+        self.run: TraceLine | None = None
+        self.end: TraceLine | None = None
+        self.published: dict[EventKey, list[TraceLine]] = defaultdict(list)  #: once each, if all is well
+        self.accepted: set[EventKey] = set()
+        self.asking: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: in the subscriber's order
+        self.delivered: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: likewise
+        self.forwarded: list[TraceLine] = []
+        self.faults: list[TraceLine] = []
+        self.rematch = Rematch()
+        self._faults_of: dict[str, list[TraceLine]] = defaultdict(list)
+        for line in sorted(trace, key=lambda line: (line["node"], line["i"])):
+            self._file(line)
+
+    @classmethod
+    def of(cls, trace: Trace) -> History:
+        """The history of a trace, unless it is one already."""
+        return trace if isinstance(trace, History) else cls(trace)
+
+    def _file(self, line: TraceLine) -> None:
+        match line["kind"]:
+            case "publish":
+                self.published[event_key(line)].append(line)
+            case "accepted":
+                self.accepted.add(event_key(line))
+            case "deliver":
+                self.delivered[subscription_key(line)].append(line)
+            case "forward":
+                self.forwarded.append(line)
+            case "run":
+                self.run = line
+            case "end":
+                self.end = line
+            case kind if kind in _ASKING:
+                self.asking[subscription_key(line)].append(line)
+            case kind if kind in FAULTS:
+                self.faults.append(line)
+                for node in line["nodes"]:
+                    self._faults_of[node].append(line)
+
+    def faults_of(self, node: str, *kinds: str) -> list[TraceLine]:
+        """What happened to one process."""
+        return [line for line in self._faults_of.get(node, ()) if line["kind"] in kinds]
+
+    def life_of(self, line: TraceLine) -> int:
+        """In which of its lives a subscriber got this, from 0: every restart begins a new one."""
+        restarts = self.faults_of(line["subscriber"], "restart")
+        return sum(precedes(restart, line) for restart in restarts)
+
+    def owes_everything(self, healed_at: float) -> bool:
+        """Whether what was published after ``healed_at`` must have been accepted and, where wanted, delivered.
+
+        Only a run that was drained owes that; a best-effort one only if nothing broke any more.
+        """
+        if self.run is None or self.end is None or not self.end["drained"]:
+            return False
+        return self.run["guarantee"] != "best-effort" or all(line["t"] <= healed_at for line in self.faults)
+
+
+#: What a checker is given: a trace, or its history if somebody has worked that out before.
+Trace: TypeAlias = Sequence[TraceLine] | History

@@ -1,0 +1,89 @@
+"""The parts that processes of a configuration play, the same in both worlds: what they are told, and what they say.
+
+``address`` says where a process is to be dialled, host:port; only the world knows that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from holdfast.broker import settings as broker
+from holdfast.broker.broker import Broker
+from holdfast.client import settings as client
+from holdfast.clock import MILLISECOND
+from holdfast.messages.streams import Order
+from holdfast.scenarios.topology import Configuration, Process
+
+__all__ = [
+    "UNACKNOWLEDGED_MAX",
+    "broker_settings",
+    "broker_status",
+    "client_settings",
+]
+
+#: A scenario is one stream with the topics ``#``.
+STREAM: Final = "scenario"
+
+#: How far a publisher of a scenario runs ahead of its acknowledgements.
+UNACKNOWLEDGED_MAX: Final = 1_000
+
+_BACKOFF_MIN_NS: Final = 50 * MILLISECOND
+
+
+def broker_settings(
+    configuration: Configuration, process: Process, incarnation: int, address: Callable[[str], str]
+) -> broker.Settings:
+    """What a broker is told."""
+    parent = configuration.parent_of(process.name)
+    neighbours = tuple(
+        broker.Neighbour(name, address(name) if name == parent else None)
+        for name in configuration.neighbours(process.name)
+        if configuration.process(name).kind == "broker"
+    )
+    return broker.Settings(
+        process.name,
+        incarnation,
+        neighbours,
+        streams=(broker.Stream(STREAM, ("#",), _order(configuration)),),
+        routing=broker.Routing(configuration.routing),
+        trace_forwards=configuration.logging == "full",
+        heartbeat_ns=configuration.heartbeat_ns,
+        detect_after_ns=configuration.detect_after_ns,
+        probe_every_ns=configuration.probe_every_ns,
+        client_heartbeat_ns=configuration.heartbeat_ns,
+    )
+
+
+def _order(configuration: Configuration) -> Order:
+    return Order.NONE if configuration.ordering == "NO" else Order.FIFO
+
+
+def client_settings(
+    configuration: Configuration, process: Process, incarnation: int, address: Callable[[str], str]
+) -> client.Settings:
+    """What the client of a publisher or subscriber is told."""
+    above = configuration.parent_of(process.name)
+    assert above is not None, f"{process.name} is a client and has a broker"
+    return client.Settings(
+        process.name,
+        incarnation,
+        address(above),
+        heartbeat_ns=configuration.heartbeat_ns,
+        detect_after_ns=configuration.detect_after_ns,
+        backoff_min_ns=min(_BACKOFF_MIN_NS, configuration.probe_every_ns),
+        backoff_max_ns=configuration.probe_every_ns,
+        unacknowledged_max=UNACKNOWLEDGED_MAX,
+    )
+
+
+def broker_status(broker: Broker) -> dict[str, Any]:
+    """The fields of a broker's ``status`` line."""
+    status = broker.status()
+    neighbours = {each["name"]: each["state"] for each in status["neighbours"]}
+    held = {each["name"]: each["held"] for each in status["neighbours"]}
+    return {
+        "tables": {"subscriptions": status["subscriptions"]},
+        "queues": {"held": held, "counters": status["counters"]},
+        "connections": {"neighbours": neighbours, "clients": status["clients"]},
+    }

@@ -1,0 +1,246 @@
+"""A scenario in virtual time [contracts.md §4]: the script, line by line, and the trace it leaves.
+
+The script begins when every process is connected. Commands that wait do so for five seconds at most; ``At``
+lines run at their time and wait for nothing; the end of the script waits for the last of them, drains, and
+stops every process. What is said to a process that is down is not heard, and what would change nothing
+(crashing what is down) is left out of the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from holdfast.broker.broker import Broker
+from holdfast.broker.input import Stop
+from holdfast.clock import MILLISECOND, SECOND
+from holdfast.errors import HoldfastError
+from holdfast.filters.text import filter_text
+from holdfast.scenarios.actor_commands import (
+    DoDisconnect,
+    DoLeave,
+    DoPublish,
+    DoReconnect,
+    DoSlow,
+    DoSubscribe,
+    DoUnsubscribe,
+    Wish,
+)
+from holdfast.scenarios.commands import (
+    Command,
+    Crash,
+    Cut,
+    Disconnect,
+    Drain,
+    Freeze,
+    Heal,
+    Isolate,
+    Publish,
+    Reconnect,
+    Restart,
+    SetLink,
+    Slow,
+    Status,
+    Subscribe,
+    Unfreeze,
+    Unsubscribe,
+    Wait,
+)
+from holdfast.scenarios.script import Script
+from holdfast.scenarios.topology import Configuration
+from holdfast.scenarios.trace import TraceLine, run_fields
+from holdfast.simulator.cast import MASTER, Cast, MakeBroker
+from holdfast.simulator.transcript import Transcript
+
+__all__ = ["NotConnected", "Result", "simulate"]
+
+#: How long a script waits for a command to complete before it goes on.
+COMPLETION_MAX_NS: Final = 5 * SECOND
+#: How long the end of a script waits for everything to arrive.
+FINAL_DRAIN_NS: Final = 10 * SECOND
+#: How long a network may take to come up.
+CONNECT_MAX_NS: Final = 60 * SECOND
+#: How long goodbyes may take.
+STOP_NS: Final = 100 * MILLISECOND
+
+
+class NotConnected(HoldfastError):
+    """A network did not come up; ``names`` are those that are not connected."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(
+            f"not connected after {CONNECT_MAX_NS // SECOND} s of virtual time: {', '.join(names)}"
+        )
+        self.names = names
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run leaves behind."""
+
+    trace: list[TraceLine]
+    drained: bool
+    transcript: Transcript | None
+
+
+def simulate(
+    configuration: Configuration,
+    script: Script,
+    *,
+    wire: bool = False,
+    transcript: Transcript | None = None,
+    make_broker: MakeBroker = Broker,
+) -> Result:
+    """Run a scenario from beginning to end. ``wire``: every message travels as the bytes of its frame.
+
+    :raises NotConnected: if the network does not come up.
+    """
+    cast = Cast(configuration, make_broker=make_broker, wire=wire, transcript=transcript)
+    return _Run(cast, script).play(transcript)
+
+
+class _Run:
+    """One performance of a script."""
+
+    def __init__(self, cast: Cast, script: Script) -> None:
+        self.cast = cast
+        self.world = cast.world
+        self.configuration = cast.configuration
+        self.script = script
+        self._tickets = 0
+
+    def play(self, transcript: Transcript | None) -> Result:
+        if not self.world.run_while(lambda: bool(self.cast.unsettled()), CONNECT_MAX_NS):
+            raise NotConnected(self.cast.unsettled())
+        began = self.cast.script_began = self.world.now
+        self.cast.write(MASTER, "run", run_fields(self.configuration, "simulator"))
+        timed = self.script.timed
+        for at in timed:
+            self.world.clock.at(began + at.at_ns, self._run_timed, at.command)
+        for command in self.script.steps:
+            self._wait(self._perform(command))
+        if timed:
+            self.world.clock.run_until(began + timed[-1].at_ns)
+        drained = self._drain(FINAL_DRAIN_NS)
+        self._stop()
+        self.cast.write(MASTER, "end", {"drained": drained})
+        return Result(self.cast.trace, drained, transcript)
+
+    def _run_timed(self, command: Command) -> None:
+        self._perform(command)
+
+    def _wait(self, is_waiting: Callable[[], bool] | None) -> None:
+        if is_waiting is not None:
+            self.world.run_while(is_waiting, COMPLETION_MAX_NS)
+
+    def _drain(self, limit_ns: int) -> bool:
+        return self.world.run_while(lambda: not self.cast.is_drained(), limit_ns)
+
+    def _stop(self) -> None:
+        """Clients leave, then brokers stop."""
+        for stopped in (("publisher", "subscriber"), ("broker",)):
+            for process in self.configuration.processes:
+                if process.kind in stopped:
+                    leaving = Stop() if process.kind == "broker" else DoLeave(self._ticket(process.name))
+                    self.world.submit(process.name, leaving)
+            self.world.run_for(STOP_NS)
+
+    def _ticket(self, process: str) -> int:
+        self._tickets += 1
+        self.cast.open_tickets[self._tickets] = process
+        return self._tickets
+
+    # Commands; each gives what the script waits for while it is true, if anything
+
+    def _perform(self, command: Command) -> Callable[[], bool] | None:
+        match command:
+            case Subscribe(subscriber=name) | Unsubscribe(subscriber=name) | Reconnect(subscriber=name):
+                return self._ask_subscriber(name, command)
+            case Publish(publisher=name):
+                if self.cast.is_up(name):
+                    seed = self.configuration.seed
+                    self.world.submit(name, DoPublish(command, seed, self._ticket(name)))
+            case Slow(name, per_event_ns):
+                self.world.submit(name, DoSlow(per_event_ns))
+            case Disconnect(name):
+                if self.cast.is_up(name):
+                    self.world.submit(name, DoDisconnect())
+                    self._write("disconnect", name)
+            case Wait(duration_ns):
+                self.world.run_for(duration_ns)
+            case Drain(limit_ns):
+                self._drain(limit_ns)
+            case Status():
+                self.cast.write_status()
+            case Crash(name) | Restart(name) | Freeze(name) | Unfreeze(name):
+                return self._change_process(name, command)
+            case _:
+                self._change_link(command)
+        return None
+
+    def _ask_subscriber(
+        self, name: str, command: Subscribe | Unsubscribe | Reconnect
+    ) -> Callable[[], bool] | None:
+        if not self.cast.is_up(name):
+            return None
+        ticket = self._ticket(name)
+        match command:
+            case Subscribe(_, text, filter, subscription):
+                wish = self.cast.wishes[name][subscription] = Wish(subscription, text, filter_text(filter))
+                self.world.submit(name, DoSubscribe(wish, ticket))
+            case Unsubscribe(_, _, subscription):
+                self.cast.wishes[name].pop(subscription, None)
+                self.world.submit(name, DoUnsubscribe(subscription, ticket))
+            case Reconnect():
+                self._write("reconnect", name)
+                self.world.submit(name, DoReconnect(ticket))
+        return lambda: ticket in self.cast.open_tickets
+
+    def _change_process(
+        self, name: str, command: Crash | Restart | Freeze | Unfreeze
+    ) -> Callable[[], bool] | None:
+        node = self.world.nodes[name]
+        match command:
+            case Crash() if node.is_up:
+                self.world.crash(name)
+                self._forget_tickets(name)
+                self._write("crash", name)
+            case Restart() if not node.is_up:
+                self.world.restart(name)
+                self._write("restart", name)
+                return lambda: node.is_up and not self.cast.is_settled(name)
+            case Freeze() if node.is_running:
+                self.world.freeze(name)
+                self._write("freeze", name)
+            case Unfreeze() if node.is_frozen:
+                self._write("unfreeze", name)
+                self.world.unfreeze(name)
+        return None
+
+    def _forget_tickets(self, name: str) -> None:
+        tickets = self.cast.open_tickets
+        for ticket in [ticket for ticket, whose in tickets.items() if whose == name]:
+            del tickets[ticket]
+
+    def _change_link(self, command: Any) -> None:
+        node = self.configuration.node
+        match command:
+            case Cut(a, b):
+                self.world.network.cut(node(a), node(b))
+                self._write("cut", node(a), node(b))
+            case Isolate(a):
+                self.world.isolate(node(a))
+                self._write("cut", node(a))
+            case Heal(a, b):
+                healed = [node(a)] if b is None else [node(a), node(b)]
+                self.world.network.heal(*healed)
+                self._write("heal", *healed)
+            case SetLink(link):
+                for sender, receiver in self.configuration.directions(link):
+                    self.world.network.set_quality(sender, receiver, link.quality)
+            case _:
+                raise AssertionError(f"the parser refuses {command}")
+
+    def _write(self, kind: str, *nodes: str) -> None:
+        self.cast.write(MASTER, kind, {"nodes": list(nodes)})

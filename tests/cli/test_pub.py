@@ -1,0 +1,199 @@
+"""`holdfast pub`: every good line is published, every bad one named, and the end says what became of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import pub as module
+from holdfast.cli.main import main
+from holdfast.cli.pub import LineSplitter
+from running import Running, write_network
+
+
+def summary(err: str) -> str:
+    """The last line, without the time it took."""
+    return re.sub(r" in [0-9.]+ s \([0-9,]+/s\)", "", err.splitlines()[-1])
+
+
+@pytest.fixture
+def heard(urls: list[str]) -> Iterator[Running]:
+    with Running("sub", "heard/#", "--url", urls[1], "--json") as sub:
+        sub.wait_for("subscribed", "err")
+        yield sub
+
+
+def lines(sub: Running, count: int) -> list[dict[str, object]]:
+    return [json.loads(line) for line in sub.wait_for("\n", times=count).splitlines()]
+
+
+def test_a_missing_topic_is_filled_in_and_another_is_kept(urls: list[str], heard: Running) -> None:
+    with Running("pub", "heard/default", "--url", urls[0]) as pub:
+        pub.write(
+            '{"payload": "1"}\n\n{}\n {"payload": "3"}\n{"topic": null, "payload": "4"}\n'
+            '{"topic": "heard/own", "payload": "5"}\n{"payload": "6", "attributes": {"topic": 1}}'
+        )
+        status, out, err = pub.ended()
+    assert (status, out, summary(err)) == (0, "", "holdfast: 6 events accepted")
+    assert [(line["topic"], line["payload"]) for line in lines(heard, 6)] == [
+        ("heard/default", "1"),
+        ("heard/default", ""),
+        ("heard/default", "3"),
+        ("heard/default", "4"),
+        ("heard/own", "5"),
+        ("heard/default", "6"),
+    ]
+
+
+def test_bad_lines_are_named_and_the_rest_goes_on(urls: list[str], heard: Running) -> None:
+    with Running("pub", "heard/x", "--url", urls[0]) as pub:
+        pub.stdin.write(
+            b'{"payload": "first"}\nnonsense\n{"atributes": {}}\n{"topic": "heard/+"}\n{"topic": "\xff"}\n'
+            b'{"kind": "gap", "pubend": "p", "after": 1, "upto": 2}\n{"payload": "last"}\n'
+        )
+        status, _, err = pub.ended()
+    assert status == 2
+    assert summary(err) == "holdfast: 2 events accepted, 5 bad lines"
+    for problem in (
+        "line 2, column 1: json: is not JSON",
+        "line 3, column 2: atributes: is not a member of an event; did you mean 'attributes'?",
+        "line 4, column 2: topic: contains the wildcard '+'",
+        "line 5, column 12: byte 0xFF is not UTF-8",
+        'line 6, column 2: kind: is "gap"; expected an event',
+    ):
+        assert f"holdfast: standard input, {problem}" in err
+    assert [line["payload"] for line in lines(heard, 2)] == ["first", "last"]
+
+
+def test_what_the_network_refuses_is_named_and_the_rest_goes_on(urls: list[str], heard: Running) -> None:
+    sizes = [10, 3000, 10, 4000, 3000, 10]
+    with Running("pub", "heard/x", "--url", urls[0], "--window", "2") as pub:
+        pub.write("".join(json.dumps({"payload": "x" * size}) + "\n" for size in sizes))
+        status, _, err = pub.ended()
+    assert (status, summary(err)) == (2, "holdfast: 3 events accepted, 3 bad lines")
+    assert re.findall(r"standard input, line (\d+): the network refuses it: ", err) == ["2", "4", "5"]
+    assert err.count("limit payload_bytes") == 3
+    assert len(lines(heard, 3)) == 3
+
+
+def test_numbers_are_kept_where_they_are_ours(urls: list[str], heard: Running) -> None:
+    events = [
+        {"n": 5},
+        {"publisher": "numbered", "n": 8},
+        {"publisher": "somebody else", "n": 3},
+        {"n": 7},
+    ]
+    with Running("pub", "heard/x", "--url", urls[0], "--name", "numbered") as pub:
+        pub.write("".join(json.dumps(event) + "\n" for event in events))
+        status, _, err = pub.ended()
+    assert status == 2
+    assert "standard input, line 4, column 2: n: " in err
+    first, second, third = lines(heard, 3)
+    assert [first["n"], second["n"]] == [5, 8]
+    assert third["publisher"] == "numbered"
+    assert isinstance(third["n"], int)
+    assert third["n"] > 8
+
+
+def test_what_was_accepted_before_is_counted_as_a_duplicate(urls: list[str], heard: Running) -> None:
+    for expected in ("1 events accepted", "2 events accepted, 1 of them had been before"):
+        with Running("pub", "heard/x", "--url", urls[0], "--name", "repeater") as pub:
+            pub.write('{"n": 1}\n' if expected.startswith("1") else '{"n": 1}\n{"n": 2}\n')
+            status, _, err = pub.ended()
+        assert (status, summary(err)) == (0, f"holdfast: {expected}")
+    assert [line["n"] for line in lines(heard, 2)] == [1, 2]
+
+
+def test_what_sub_wrote_can_be_published_again(urls: list[str], heard: Running) -> None:
+    with Running("pub", "x", "--url", urls[0]) as pub:
+        pub.write('{"topic": "heard/a", "attributes": {"b": true, "f": 1.0}, "payload_base64": "/w=="}\n')
+        assert pub.ended()[0] == 0
+    (line,) = lines(heard, 1)
+    with Running("pub", "x", "--url", urls[0]) as pub:
+        pub.write(json.dumps(line) + "\n")
+        assert pub.ended()[0] == 0
+    again = lines(heard, 2)[1]
+    assert again["publisher"] != line["publisher"]
+    for member in ("topic", "attributes", "payload_base64"):
+        assert again[member] == line[member]
+
+
+def test_an_interrupted_publisher_says_what_it_did(urls: list[str]) -> None:
+    with (
+        Running("pub", "heard/x", "--url", urls[0]) as pub,
+        Running("sub", "heard/x", "--url", urls[0]) as sub,
+    ):
+        sub.wait_for("subscribed", "err")
+        pub.write("{}\n")
+        sub.wait_for("\n")
+        pub.tell(signal.SIGINT)
+        pub.process.wait(30)
+        status, _, err = pub.ended()
+    assert status == 130
+    assert summary(err).startswith("holdfast: 1 events accepted"), err
+
+
+def test_a_network_that_goes_away_and_stays_away_is_said(tmp_path: Path) -> None:
+    path, (url,) = write_network(tmp_path)
+    with (
+        Running("broker", "b1", "--network", str(path)) as broker,
+        Running("sub", "x", "--url", url) as sub,
+        Running("pub", "x", "--url", url, "--timeout", "1") as pub,
+    ):
+        sub.wait_for("subscribed", "err")
+        pub.write("{}\n")
+        sub.wait_for("\n")
+        broker.tell(signal.SIGTERM)
+        assert broker.ended()[0] == 0
+        pub.write("{}\n{}\n")
+        status, _, err = pub.ended()
+    assert status == 1
+    assert summary(err.splitlines()[0]) == ("holdfast: 1 events accepted, 2 not known to be accepted")
+    assert "#2: not known whether it was accepted: no answer for 1 s; retry with n=2" in err
+
+
+def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
+    _, (url,) = write_network(tmp_path)
+    with Running("pub", "x", "--url", url, "--timeout", "0.3") as pub:
+        status, _, err = pub.ended()
+    assert status == 1
+    assert err.startswith(f"holdfast: {url}: ")
+
+
+def test_a_topic_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pub", "a/+"]) == 2
+    assert capsys.readouterr().err == "holdfast: topic: contains the wildcard '+' at character 3\n"
+
+
+# Lines
+
+
+def split(*pieces: bytes) -> list[tuple[int, bytes | None]]:
+    splitter = LineSplitter()
+    return [line for piece in (*pieces, b"") for line in splitter.feed(piece)]
+
+
+def test_lines_do_not_depend_on_how_they_are_cut() -> None:
+    text = b"a\nbc\n\nlast"
+    expected = [(1, b"a"), (2, b"bc"), (3, b""), (4, b"last")]
+    assert split(text) == expected
+    assert split(*(text[i : i + 1] for i in range(len(text)))) == expected
+    assert split(b"a\n") == [(1, b"a")]
+    assert split() == []
+
+
+def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LINE_BYTES_MAX", 4)
+    assert split(b"a\nbbbbb", b"bbbbbb", b"b\nc\ndddddd\n", b"e") == [
+        (1, b"a"),
+        (2, None),
+        (3, b"c"),
+        (4, None),
+        (5, b"e"),
+    ]
+    assert split(b"aaaaa", b"aaaaa") == [(1, None)]

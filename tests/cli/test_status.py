@@ -1,0 +1,130 @@
+"""`holdfast status`: what is up, what is not, and why, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import main
+from holdfast.cli.status import duration, rates_between
+from running import PATIENCE_S, Running, write_network
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    return write_network(tmp_path, "b1", "b1")[0]
+
+
+def status(network: Path, *flags: str) -> tuple[int, str]:
+    with Running("status", "--network", str(network), "--over", "0.05", *flags) as asked:
+        code, out, err = asked.ended()
+    assert err == ""
+    return code, out
+
+
+def test_a_whole_network_is_shown_in_one_table(network: Path) -> None:
+    with Running("up", "--network", str(network)) as up:
+        up.wait_for("ready; connect to")
+        code, out = status(network)
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert out.startswith("Network tested: all 3 brokers are up.\n")
+    assert lines[1] == ["broker", "up", "for", "neighbours", "clients", "subscriptions", "in/s", "out/s"]
+    assert [line[0] for line in lines[3:]] == ["b1", "b2", "b3"]
+    assert lines[3][3:] == ["b2,", "b3", "0", "0", "0", "0"]
+
+
+def test_who_does_not_answer_is_named_and_so_is_who_misses_it(network: Path) -> None:
+    flags = ["--network", str(network), "--set", "neighbours.detect_after_ms=1000"]
+    with Running("broker", "b1", *flags), Running("broker", "b2", *flags):
+        deadline = time.monotonic() + PATIENCE_S
+        code, out = status(network)
+        while (
+            "\nb1 is without b3 (never met).\n" not in out or "b2 is without" in out
+        ):  # until b1 gives b3 up
+            assert time.monotonic() < deadline, out
+            code, out = status(network)
+    assert code == 1
+    assert out.startswith("Network tested: 2 of 3 brokers are up.\n")
+    assert "\nb3 does not answer at 127.0.0.1:" in out
+    assert ": connection refused.\n" in out
+    assert ["b3", "down"] in [line.split() for line in out.splitlines()]
+
+
+def test_for_programs_there_is_everything(network: Path) -> None:
+    with Running("broker", "b1", "--network", str(network)) as broker:
+        broker.wait_for("listening", "err")
+        code, out = status(network, "--output", "json")
+    assert code == 1
+    found = json.loads(out)
+    assert found["network"] == "tested"
+    one, two, _ = found["brokers"]
+    assert (one["name"], one["up"], one["status"]["incarnation"]) == ("b1", True, 1)
+    assert one["rates"]["published"] == 0
+    assert (two["name"], two["up"], two["status"], two["rates"]) == ("b2", False, None, None)
+    assert "connection refused" in two["trouble"]
+
+
+def test_a_stranger_on_the_admin_port_is_no_broker(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = [b"HTTP/1.0 200 OK\r\n\r\n{}", b"nonsense\r\n\r\n", b"HTTP/1.0 404 No\r\n\r\n"]
+    port = int(network.read_text().split('admin = "127.0.0.1:')[1].split('"')[0])
+    with socket.create_server(("127.0.0.1", port)) as server:
+        for answer in answers:
+            thread = threading.Thread(target=serve_twice, args=(server, answer))
+            thread.start()
+            assert main(["status", "--network", str(network), "--over", "0.01"]) == 1
+            thread.join()
+            out = capsys.readouterr().out
+            assert f"b1 does not answer at 127.0.0.1:{port}: what answers there " in out
+
+
+def serve_twice(server: socket.socket, answer: bytes) -> None:
+    for _ in range(2):
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(answer)
+
+
+def test_a_broker_without_an_admin_port_is_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "network.toml"
+    path.write_text('name = "x"\nbroker = [{name = "a", listen = "127.0.0.1:7000"}]\n')
+    assert main(["status", "--network", str(path)]) == 1
+    assert capsys.readouterr().out == (
+        "Network x: 0 of 1 brokers are up.\na does not answer: it has no admin address in the file.\n"
+    )
+
+
+def test_rates_are_of_one_life() -> None:
+    then = {"incarnation": 1, "counters": {"published": 10}}
+    assert rates_between(then, {"incarnation": 1, "counters": {"published": 30}}, 2.0) == {"published": 10.0}
+    assert rates_between(then, {"incarnation": 2, "counters": {"published": 3}}, 2.0) is None
+    assert rates_between(None, then, 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "text"),
+    [(0.4, "0 s"), (59.9, "59 s"), (60, "1 min"), (3_661, "1 h 1 min"), (86_400 * 3 + 5, "3 d 5 s")],
+)
+def test_durations_are_said_in_two_units(elapsed: float, text: str) -> None:
+    assert duration(elapsed) == text
+
+
+def test_an_interrupt_is_no_traceback(network: Path) -> None:
+    with (
+        Running("status", "--network", str(network), "--over", "60") as asked,
+        Running("broker", "b1", "--network", str(network)) as broker,
+    ):
+        broker.wait_for("listening", "err")
+        asked.tell(signal.SIGINT)
+        code, _, err = asked.ended()
+    assert code in (1, 130)
+    assert "Traceback" not in err

@@ -1,0 +1,158 @@
+"""`holdfast sub`: what matches is printed as it comes, and it ends as it was asked to."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import main
+from holdfast.cli.sub import _first, _json_line, _text_line
+from holdfast.client.item import Gap
+from holdfast.events.event import make_event
+from holdfast.events.json_form import event_from_json
+from running import Running, write_network
+
+
+def publish(url: str, *events: dict[str, object]) -> None:
+    with Running("pub", "unnamed", "--url", url, "--name", "trader") as pub:
+        pub.write("".join(json.dumps(event) + "\n" for event in events))
+        status, _, err = pub.ended()
+    assert status == 0, err
+
+
+def test_events_cross_the_network_and_only_those_that_match_are_printed(urls: list[str]) -> None:
+    with Running("sub", "cross/# WHERE price > 100", "--url", urls[1], "--json", "--count", "2") as sub:
+        sub.wait_for(f"subscribed to cross/# WHERE price > 100 at {urls[1]} as client-", "err")
+        publish(
+            urls[0],
+            {"topic": "cross/a", "attributes": {"price": 101.5}, "payload": "first"},
+            {"topic": "cross/a", "attributes": {"price": 99}},
+            {"topic": "other", "attributes": {"price": 200}},
+            {"topic": "cross/b", "attributes": {"price": 102}, "payload_base64": "/w=="},
+        )
+        status, out, _ = sub.ended()
+    assert status == 0
+    first, second = (event_from_json(line) for line in out.splitlines())
+    assert (first.topic, first.payload, first.attributes) == ("cross/a", b"first", {"price": 101.5})
+    assert (second.topic, second.payload, second.publisher) == ("cross/b", b"\xff", "trader")
+    assert second.n > first.n > 0
+
+
+def test_an_event_is_printed_before_the_next_one_is_published(urls: list[str]) -> None:
+    with (
+        Running("sub", "prompt/#", "--url", urls[0]) as sub,
+        Running("pub", "prompt/x", "--url", urls[1], "--name", "p") as pub,
+    ):
+        sub.wait_for("subscribed", "err")
+        for i in range(3):
+            pub.write(json.dumps({"n": i + 1, "attributes": {"i": i}}) + "\n")
+            assert sub.wait_for("\n", times=i + 1).endswith(f"p#{i + 1}  prompt/x  i={i}\n")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130)])
+def test_an_interrupted_subscriber_leaves_without_a_word(
+    urls: list[str], number: signal.Signals, status: int
+) -> None:
+    with Running("sub", "#", "--url", urls[0]) as sub:
+        said = sub.wait_for("subscribed", "err")
+        sub.tell(number)
+        assert sub.ended() == (status, "", said)
+
+
+def test_a_reader_that_leaves_early_causes_no_complaint(urls: list[str]) -> None:
+    with Running("sub", "pipe/#", "--url", urls[0]) as sub:
+        said = sub.wait_for("subscribed", "err")
+        sub.stop_reading()
+        publish(urls[0], {"topic": "pipe/x"})
+        status, _, err = sub.ended()
+    assert (status, err) == (141, said)
+
+
+def test_silence_ends_it_where_that_was_asked_for(urls: list[str]) -> None:
+    with Running("sub", "nothing/comes", "--url", urls[0], "--timeout", "0.1") as sub:
+        status, out, err = sub.ended()
+    assert (status, out) == (1, "")
+    assert err.endswith("holdfast: nothing came for 0.1 s\n")
+
+
+def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
+    _, (url,) = write_network(tmp_path)
+    with Running("sub", "#", "--url", url, "--timeout", "0.5") as sub:
+        status, _, err = sub.ended()
+    assert status == 1
+    assert err.startswith(f"holdfast: {url}: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (
+            ["a WHERE x ="],
+            "line 1, column 12: unexpected end of the filter; expected an attribute or a literal\n\n    a WHERE x =\n",
+        ),
+        (
+            ["#", "--url", "tcp://x:1"],
+            "'tcp://x:1': the scheme 'tcp' is not known; expected holdfast://HOST:PORT",
+        ),
+        (["#", "--count", "0"], "'0': expected a whole number from 1"),
+        (["#", "--timeout", "-1"], "'-1': expected seconds, above 0"),
+        (["#"], "network.toml, line 1: name is missing"),
+    ],
+)
+def test_what_can_never_work_is_refused(tmp_path: Path, arguments: list[str], problem: str) -> None:
+    (tmp_path / "network.toml").write_text("broker = []")
+    with Running("sub", *arguments, cwd=tmp_path) as sub:
+        status, out, err = sub.ended()
+    assert (status, out) == (2, "")
+    assert problem in err
+
+
+def test_the_address_comes_from_the_environment_or_the_file_beside_it(
+    tmp_path: Path, urls: list[str]
+) -> None:
+    with Running("sub", "#", environment={"HOLDFAST_URL": urls[1]}) as sub:
+        sub.wait_for(f"at {urls[1]} ", "err")
+    host = urls[0].removeprefix("holdfast://")
+    (tmp_path / "network.toml").write_text(f'name = "x"\nbroker = [{{name = "b1", listen = "{host}"}}]\n')
+    with Running("sub", "#", cwd=tmp_path) as sub:
+        sub.wait_for(f"at {urls[0]} ", "err")
+
+
+# How items are written
+
+
+def test_a_gap_stands_where_it_is() -> None:
+    gap = Gap("trader", 4, 9, "the broker\x1b[2J went away")
+    assert _text_line(gap) == (
+        "-- gap: events 5 to 9 of trader may be missing here: the broker·[2J went away\n"
+    )
+    assert json.loads(_json_line(gap)) == {
+        "kind": "gap",
+        "pubend": "trader",
+        "after": 4,
+        "upto": 9,
+        "reason": gap.reason,
+    }
+
+
+def test_an_event_cannot_move_the_cursor() -> None:
+    event = make_event("a", {"x": "\x1b[2J"}, b"line\nline\x07", publisher="p", n=1)
+    assert _text_line(event) == "p#1  a  x='\\x1b[2J'  line·line·\n"
+    assert _text_line(make_event("a", payload=b"\xff\x00", publisher="p", n=2)) == "p#2  a  (2 bytes)\n"
+    assert _text_line(make_event("a", payload=b"x" * 201, publisher="p", n=3)).endswith(f"{'x' * 200}…\n")
+
+
+def test_gaps_do_not_count() -> None:
+    event, gap = make_event("a"), Gap("p", 0, 1, "why")
+    assert _first([gap, event, gap, event, event], 2) == ([gap, event, gap, event], 0)
+    assert _first([gap, event], 2) == ([gap, event], 1)
+
+
+def test_the_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["sub", "--help"])
+    shown = capsys.readouterr().out
+    assert all(option in shown for option in ("--json", "--count", "--timeout", "--name", "--url"))

@@ -1,0 +1,60 @@
+"""The examples of docs/puppet.md do what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.scenarios.configuration import parse_configuration
+from holdfast.scenarios.language import ScenarioError
+from holdfast.scenarios.script import parse_script
+from performances import performed
+from simulations import of_kind, promises_kept, simulated
+
+MANUAL = Path(__file__).parents[2] / "docs" / "puppet.md"
+
+
+def blocks(kind: str) -> list[str]:
+    found = re.findall(rf"^```{kind}\n(.*?)^```$", MANUAL.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert found, f"no block of {kind}"
+    return found
+
+
+(NETWORK,) = blocks("network")
+SCRIPTS = blocks("script")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_runs_in_the_simulator_and_keeps_its_promises(script: str) -> None:
+    result = simulated(NETWORK, script)
+    assert result.drained
+    assert promises_kept(result.trace)
+    assert of_kind(result.trace, "deliver")
+
+
+def test_the_first_scenario_runs_with_real_processes_too() -> None:
+    result = performed(NETWORK, SCRIPTS[0])
+    assert result.drained
+    assert promises_kept(result.trace)
+    assert len(of_kind(result.trace, "status")) == 6
+
+
+def test_service_is_restored_after_everything_that_was_broken() -> None:
+    trace = simulated(NETWORK, SCRIPTS[-1]).trace
+    assert [line["n"] for line in of_kind(trace, "deliver")][-20:] == list(range(401, 421))
+
+
+@pytest.mark.parametrize("line", [line for block in blocks("refused") for line in block.splitlines()])
+def test_what_does_not_exist_yet_is_refused_by_name(line: str) -> None:
+    text = NETWORK.replace("Ordering FIFO\n", "") + line + "\n"
+    with pytest.raises(ScenarioError, match=r"does not exist yet|do not exist yet") as caught:
+        parse_configuration(text, "network.txt")
+    assert caught.value.line == len(text.splitlines())
+
+
+@pytest.mark.parametrize("line", [line for block in blocks("refused-command") for line in block.splitlines()])
+def test_commands_that_do_not_exist_yet_are_refused_by_name(line: str) -> None:
+    with pytest.raises(ScenarioError, match="does not exist yet"):
+        parse_script(line, "script.txt", parse_configuration(NETWORK))

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.clock import SECOND
+from holdfast.puppet.trace_file import TraceFile, read_trace_file
+
+
+def opened(path: Path, *, at: int = 3 * SECOND // 2) -> TraceFile:
+    file = TraceFile(path, "b1", lambda: at)
+    file.began = SECOND
+    return file
+
+
+def test_a_line_has_its_time_since_the_beginning_and_its_position(tmp_path: Path) -> None:
+    file = opened(tmp_path / "t")
+    file.write("crash", {"nodes": ["b2"]})
+    file.write("restart", {"nodes": ["b2"]})
+    file.flush()
+    assert read_trace_file(tmp_path / "t") == [
+        {"t": 0.5, "i": 1, "node": "b1", "kind": "crash", "nodes": ["b2"]},
+        {"t": 0.5, "i": 2, "node": "b1", "kind": "restart", "nodes": ["b2"]},
+    ]
+    file.close()
+
+
+def test_positions_go_on_in_the_next_life(tmp_path: Path) -> None:
+    for _ in range(3):
+        file = opened(tmp_path / "t")
+        file.write("crash", {"nodes": []})
+        file.close()
+    assert [line["i"] for line in read_trace_file(tmp_path / "t")] == [1, 2, 3]
+
+
+def test_what_was_not_flushed_is_not_in_the_file(tmp_path: Path) -> None:
+    file = opened(tmp_path / "t")
+    file.write("crash", {"nodes": []})
+    assert read_trace_file(tmp_path / "t") == []
+    file.close()
+
+
+@pytest.mark.parametrize("torn", [1, 10, -1])
+def test_half_a_line_is_cut_off_by_the_reader_and_by_the_next_life(tmp_path: Path, torn: int) -> None:
+    file = opened(tmp_path / "t")
+    file.write("crash", {"nodes": ["first"]})
+    file.close()
+    whole = (tmp_path / "t").read_bytes()
+    (tmp_path / "t").write_bytes(whole + whole[:torn])
+    assert [line["i"] for line in read_trace_file(tmp_path / "t")] == [1]
+    file = opened(tmp_path / "t")
+    file.write("crash", {"nodes": ["second"]})
+    file.close()
+    assert [(line["i"], line["nodes"]) for line in read_trace_file(tmp_path / "t")] == [
+        (1, ["first"]),
+        (2, ["second"]),
+    ]
+
+
+def test_a_node_that_never_wrote_has_an_empty_trace(tmp_path: Path) -> None:
+    assert read_trace_file(tmp_path / "nobody") == []
+
+
+def test_nothing_is_told_before_the_script_began(tmp_path: Path) -> None:
+    file = TraceFile(tmp_path / "t", "b1", lambda: 0)
+    with pytest.raises(AssertionError, match="before the script began"):
+        file.write("crash", {"nodes": []})
+    file.close()

@@ -1,0 +1,70 @@
+"""One scenario, both worlds: where subscriptions stand from before the first Publish to the end, equal deliveries."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from holdfast.scenarios.trace import TraceLine
+from performances import performed
+from simulations import of_kind, promises_kept, simulated
+
+NETWORK = """
+Seed 17
+Site s1 Parent none
+Site s2 Parent s1
+Site s3 Parent s1
+Process b1 is broker On s1 URL tcp://localhost:0/b
+Process b2 is broker On s2 URL tcp://localhost:0/b
+Process b3 is broker On s3 URL tcp://localhost:0/b
+Process p2 is publisher On s2 URL tcp://localhost:0/p
+Process p3 is publisher On s3 URL tcp://localhost:0/p
+Process u1 is subscriber On s1 URL tcp://localhost:0/u
+Process u3 is subscriber On s3 URL tcp://localhost:0/u
+"""
+
+SCRIPT = """
+Subscriber u1 Subscribe orders/# WHERE price > 100 As dear
+Subscriber u1 Subscribe orders/+ WHERE sym = 'A' AND NOT hot As big
+Subscriber u3 Subscribe "news WHERE XPATH '//*[@sym = ""IBM""]' OR qty BETWEEN 2 AND 4" As news
+Subscriber u3 Subscribe # As all
+Publisher p2 Publish 60 Ontopic orders/eu Interval 3 With price=uniform(1,200) sym=choice(A,B) hot=choice(true,false)
+Publisher p3 Publish 40 Ontopic /news Interval 4 With qty=randint(1,9) sym=choice(IBM,SAP) Payload xml
+Publisher p3 Publish 30 Ontopic orders Interval 0 With price=uniform(1,200) qty=randint(1,9) Payload 100
+Publisher p2 Publish 25 Ontopic orders/us/ny Interval 2 With price=120.5
+Wait 50
+Publisher p2 Publish 25 Ontopic orders/us Interval 2 With sym=A hot=false
+Drain 10000
+"""
+
+
+def deliveries(trace: list[TraceLine]) -> Counter[tuple[object, ...]]:
+    """Which events reached which subscriptions, with what was in them."""
+    published = {(line["publisher"], line["n"]): line for line in of_kind(trace, "publish")}
+    found: Counter[tuple[object, ...]] = Counter()
+    for line in of_kind(trace, "deliver"):
+        attributes = published[line["publisher"], line["n"]]["attributes"]
+        typed = tuple((name, type(value), value) for name, value in sorted(attributes.items()))
+        found[line["subscription"], line["publisher"], line["n"], line["topic"], typed] += 1
+    return found
+
+
+def test_the_same_scenario_delivers_the_same_in_both_worlds() -> None:
+    real, virtual = performed(NETWORK, SCRIPT), simulated(NETWORK, SCRIPT)
+    assert real.drained
+    assert virtual.drained
+    assert promises_kept(real.trace)
+    assert promises_kept(virtual.trace)
+    assert deliveries(real.trace) == deliveries(virtual.trace)
+    by_subscription = Counter(line["subscription"] for line in of_kind(real.trace, "deliver"))
+    assert by_subscription["all"] == 180
+    assert all(0 < by_subscription[name] < 180 for name in ("dear", "big", "news"))
+
+
+def test_events_are_numbered_alike_however_their_publications_interleave() -> None:
+    """Several Publish commands of one publisher, at once and late: numbers follow the timetables, not the timers."""
+    script = "Subscriber u1 Subscribe # As s\n" + "".join(
+        f"Publisher p2 Publish {count} Ontopic t{interval} Interval {interval} With x=randint(1,1000)\n"
+        for count, interval in ((50, 2), (30, 3), (20, 0), (10, 7))
+    )
+    real, virtual = performed(NETWORK, script), simulated(NETWORK, script)
+    assert deliveries(real.trace) == deliveries(virtual.trace)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.messages.message import Message
+from holdfast.messages.publications import Accepted
+from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.overlay.transport import Close, Connected, Disconnected, Received, Send
+from holdfast.puppet.control import Traffic
+from holdfast.puppet.watched import Watched
+from scripted_core import ScriptedCore
+
+HELLO = Hello("ann", Kind.CLIENT, 1, 1, "anonymous", 100)
+WELCOME = Welcome("b1", Kind.BROKER, 1, 1, 100, last_number=0)
+GOODBYE = Goodbye(Farewell.LEAVING, "left")
+
+
+def watched(*effects: Any) -> Watched:
+    """A core that answers its second input, and no other, with these effects."""
+    answers = iter([[], list(effects)])
+    return Watched(ScriptedCore(lambda stimulus: next(answers, []), "core"))
+
+
+def heard(core: Watched, *messages: Message) -> None:
+    core.step(Connected(7, None), 0)
+    core.step(Received(7, list(messages)), 0)
+
+
+def test_a_session_counts_what_is_sent_and_received_by_the_name_of_its_peer() -> None:
+    core = watched(Send(7, [WELCOME, Accepted(1, ())]))
+    heard(core, HELLO)
+    assert core.sessions() == [Traffic("ann", 2, 1)]
+    core.step(Received(7, [Accepted(2, ())]), 0)
+    assert core.sessions() == [Traffic("ann", 2, 2)]
+
+
+def test_heartbeats_are_not_counted() -> None:
+    core = watched(Send(7, [Heartbeat(), WELCOME]))
+    heard(core, Heartbeat(), HELLO, Heartbeat())
+    assert core.sessions() == [Traffic("ann", 1, 1)]
+
+
+def test_a_peer_that_was_dialled_is_known_by_its_welcome() -> None:
+    core = watched()
+    heard(core, WELCOME)
+    assert core.sessions() == [Traffic("b1", 0, 1)]
+
+
+def test_a_peer_that_has_not_introduced_itself_is_there_without_a_name() -> None:
+    core = watched()
+    core.step(Connected(7, None), 0)
+    assert core.sessions() == [Traffic("", 0, 0)]
+
+
+def test_a_session_is_forgotten_when_it_is_lost_or_closed() -> None:
+    lost = watched()
+    heard(lost, HELLO)
+    lost.step(Disconnected(7, "reset"), 0)
+    assert lost.sessions() == []
+    closed = watched(Send(7, [GOODBYE]), Close(7, "left"))
+    heard(closed, HELLO)
+    assert closed.sessions() == []
+
+
+def test_it_is_driven_as_the_core_within() -> None:
+    within = ScriptedCore(lambda stimulus: [GOODBYE], "core")
+    within.deadline = 42
+    core = Watched(within)
+    assert (core.name, core.next_deadline(), core.step("anything", 0)) == ("core", 42, [GOODBYE])
