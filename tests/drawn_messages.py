@@ -21,6 +21,7 @@ from holdfast.messages.publications import (
     Tag,
 )
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.streams import Order, StreamOrder
 from holdfast.messages.subscriptions import (
     Confirmed,
     Partition,
@@ -49,6 +50,7 @@ subscriptions = st.builds(SubscriptionId, names, numbers, numbers)
 partitions = st.builds(Partition, names, numbers, numbers, st.lists(names, max_size=3).map(tuple))
 partials = st.lists(partitions, max_size=3).map(tuple)
 features = st.lists(names, max_size=3).map(tuple)
+streams = st.lists(st.builds(StreamOrder, names, st.sampled_from(Order)), max_size=3).map(tuple)
 tags = st.lists(st.builds(Tag, names, numbers, numbers, flags), max_size=3).map(tuple)
 copies = st.none() | st.builds(Copy, numbers, vectors, tags)
 publications = st.builds(Publication, names, numbers, bodies)
@@ -76,7 +78,7 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
         Hello, names, st.sampled_from(Kind), numbers, numbers, names, numbers, numbers, numbers, features
     ),
     Welcome: st.builds(
-        Welcome, names, st.sampled_from(Kind), numbers, numbers, numbers, numbers, features, numbers
+        Welcome, names, st.sampled_from(Kind), numbers, numbers, numbers, numbers, features, numbers, streams
     ),
     Heartbeat: st.builds(Heartbeat),
     Goodbye: st.builds(Goodbye, st.sampled_from(Farewell), names),

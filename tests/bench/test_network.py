@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from holdfast.bench import network_simulation
 from holdfast.bench.figure import put_section
 from holdfast.bench.network import JOBS
+from holdfast.bench.network_bare import precomputed
 from holdfast.bench.network_clients import PUBLISHING, RAW, RECEIVING
 from holdfast.bench.network_latency import CHAIN, ECHO, ONE_HOP
 from holdfast.bench.network_load import Load
@@ -20,6 +22,7 @@ from holdfast.bench.network_slow import NOT_READING, READING
 from holdfast.bench.network_throughput import BARE
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed
 from holdfast.bench.network_workload import EVENT_BYTES, Shape
+from holdfast.cli.main import main
 from holdfast.events.packed import unpack
 from holdfast.filters.parse import parse_filter
 from holdfast.matching.engine import engines
@@ -83,6 +86,47 @@ def test_the_simulators_trace_is_counted(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(network_simulation, "script", lambda seconds: script)
     with pytest.raises(BenchFailed, match="delivered 750 of 1000, 0 again"):
         network_simulation.run(1, 1)
+
+
+# The command
+
+
+def test_the_command_measures_what_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = tmp_path / "benchmarks.md"
+    asked = ["bench", "network", "--only", "loopback", "--seconds", "0.02", "--json", "--markdown", str(page)]
+    assert main(asked) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["job"], len(line["runs"])) for line in lines] == [("loopback", 3)] * 2
+    assert "| loopback | writes of 418 bytes |" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--only", "fanout"], "--only fanout: there is no such job; expected one of loopback, fan-out, "),
+        (["--seconds", "0"], "--seconds 0: expected from 0.01 to 60"),
+        (["--markdown", "nowhere/page.md"], "--markdown nowhere/page.md: there is no folder nowhere"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_do(
+    asked: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "network", *asked]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_failed_run_is_said_and_shows_no_figures(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(scale: Scale) -> Iterator[Outcome]:
+        raise BenchFailed("sink-3: publisher#17 came where publisher#16 was due")
+        yield
+
+    monkeypatch.setitem(JOBS, "fan-out", lose)
+    assert main(["bench", "network", "--only", "fan-out"]) == 1
+    said = capsys.readouterr()
+    assert "the benchmark failed, its figures mean nothing: sink-3: publisher#17" in said.err
+    assert not said.out
 
 
 # What a load notices
@@ -165,6 +209,11 @@ def test_a_frame_holds_events_of_the_promised_size(shape: Shape) -> None:
     assert len(body) == pytest.approx(10 * EVENT_BYTES, rel=0.02)
     (message,) = FrameReader().feed(header(kind, 1, len(body)) + body)
     assert [each.publisher for each in message.batch.publications] == [PUBLISHER] * 10  # type: ignore[union-attr]
+
+
+def test_the_bare_loop_makes_a_row_once_for_all_who_get_it() -> None:
+    targets = precomputed(Shape("fan-out", 8, 8).workload())
+    assert len({id(prefix) for owed in targets for _, prefix in owed}) == 1
 
 
 def test_a_fan_out_event_is_for_a_quarter_of_the_subscribers() -> None:

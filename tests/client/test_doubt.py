@@ -39,14 +39,14 @@ class PlainDoubts:
 
 publishers = st.sampled_from("pq")
 subscriptions = st.integers(1, 3)
+reached = st.lists(subscriptions, max_size=2).map(tuple)
 moves = st.lists(
     st.one_of(
-        st.tuples(
-            st.just("hear"), publishers, st.integers(-2, 4), st.lists(subscriptions, max_size=2).map(tuple)
-        ),
+        st.tuples(st.just("hear"), publishers, st.integers(1, 3), reached),
+        st.tuples(st.just("hear"), publishers, st.integers(-2, 3), reached),
         st.tuples(st.just("confirm"), subscriptions),
-        st.tuples(st.just("end"), subscriptions),
         st.tuples(st.just("break")),
+        st.sampled_from([("end", 3), ("break",), ("confirm", 1)]),
     ),
     max_size=40,
 )
@@ -78,3 +78,27 @@ def test_doubts_are_what_the_plain_twin_says(history: list[Any]) -> None:
                 highest[publisher] = max(tick, highest.get(publisher, 0))
     live = {pubend for pubend, each in plain.doubts.items() if each.keys() & current.keys()}
     assert all(pubend in doubts for pubend in live)
+
+
+def test_whoever_was_out_of_doubt_is_in_doubt_again_after_the_next_break() -> None:
+    doubts = Doubts()
+    doubts.begin({"p": 5}, [1, 2])
+    assert dict(doubts.hear("p", 7, (1,), {1: True, 2: False})) == {1: 5}
+    doubts.begin({"p": 7}, [1, 2])
+    assert dict(doubts.hear("p", 9, (), {1: True, 2: True})) == {1: 7, 2: 5}
+    assert "p" not in doubts
+
+
+def test_a_newcomer_joins_a_doubt_that_nobody_has_looked_at() -> None:
+    doubts = Doubts()
+    doubts.begin({"p": 5}, [1])
+    doubts.begin({"p": 5}, [1, 2])
+    doubts.begin({"p": 5}, [1, 2, 3])
+    assert dict(doubts.hear("p", 9, (), {1: True, 2: True, 3: True})) == {1: 5, 2: 5, 3: 5}
+
+
+def test_whom_an_event_reaches_before_it_is_known_again_stays_in_doubt_after_it() -> None:
+    doubts = Doubts()
+    doubts.begin({"p": 5}, [1])
+    assert dict(doubts.hear("p", 7, (1,), {1: False})) == {1: 5}
+    assert dict(doubts.hear("p", 9, (), {1: True})) == {1: 7}

@@ -1,23 +1,25 @@
-"""Subscribing through interruptions: nothing twice, what may be missing announced, and no more read than is wanted."""
+"""Subscribing through interruptions: nothing twice, nothing after the end, and no more read than is wanted."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from answered import Answered, deliveries
 from holdfast.client.effect import Away, Delivered, Subscribed, SubscriptionRefused, Unsubscribed
-from holdfast.client.input import AddSubscription, Consumed, EndSubscription
-from holdfast.client.item import Gap
+from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Open
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
-from holdfast.messages.publications import Accepted, Batch, Copy, Deliveries, Publication
-from holdfast.messages.session import Farewell, Goodbye, Heartbeat
-from holdfast.messages.streams import Order
+from holdfast.messages.publications import Batch, Copy, Deliveries, Publication
+from holdfast.messages.session import Heartbeat
+from holdfast.messages.streams import Order, StreamOrder
 from holdfast.messages.subscriptions import Confirmed, Partition, Refused, Subscribe, Unsubscribe, Withdrawn
-from holdfast.overlay.transport import Connect, Pause, Resume, Send, Wake
+from holdfast.overlay.transport import Pause, Resume, Send, Wake
 
 
-def subscribed(**settings: object) -> Answered:
+def subscribed(**settings: Any) -> Answered:
     world = Answered(**settings)
     world.open()
     world.subscribe(1)
@@ -140,91 +142,16 @@ def test_late_ones_pass_without_order_and_not_with_it() -> None:
         assert world.items() == [("p", n) for n in expected]
 
 
-# Gaps
-
-
-def test_what_may_be_missing_after_an_interruption_is_announced_before_the_next_event() -> None:
-    world = subscribed()
-    world.say(deliveries("p", 1, 2), deliveries("q", 5))
-    world.lose()
-    world.reconnect()
-    world.say(Confirmed(world.id(1)))
-    world.say(deliveries("p", 6, 7), deliveries("q", 6))
-    gap = Gap("p", 2, 5, "disconnected")
-    assert world.items() == [("p", 1), ("p", 2), ("q", 5), gap, ("p", 6), ("p", 7), ("q", 6)]
-
-
-def test_two_interruptions_in_a_row_are_one_gap() -> None:
-    world = subscribed()
-    world.say(deliveries("p", 1))
-    for _ in range(2):
-        world.lose()
-        world.reconnect()
-        world.say(Confirmed(world.id(1)))
-    world.say(deliveries("p", 9))
-    assert world.items() == [("p", 1), Gap("p", 1, 8, "disconnected"), ("p", 9)]
-
-
-def test_who_subscribed_later_misses_nothing() -> None:
-    world = subscribed()
-    world.say(deliveries("p", 1))
-    world.lose()
-    world.reconnect()
-    world.say(Confirmed(world.id(1)))
-    world.subscribe(2)
-    world.say(deliveries("p", 5, to=(1, 2)))
-    assert world.items(1) == [("p", 1), Gap("p", 1, 4, "disconnected"), ("p", 5)]
-    assert world.items(2) == [("p", 5)]
-
-
-def test_a_gap_reaches_a_subscription_whose_next_event_never_comes() -> None:
-    world = subscribed()
-    world.subscribe(2)
-    world.say(deliveries("p", 1, to=(1, 2)))
-    world.lose()
-    world.reconnect()
-    world.say(Confirmed(world.id(1)), Confirmed(world.id(2)))
-    world.say(deliveries("p", 4, to=(1,)))
-    assert world.items(2) == [("p", 1), Gap("p", 1, 3, "disconnected")]
-
-
-def test_a_gap_lasts_until_the_subscription_is_confirmed_again() -> None:
-    """Before that the far brokers of a network that lost it may not know it: its events may still be missed."""
-    world = subscribed()
-    world.subscribe(2)
-    world.say(deliveries("p", 1, to=(1, 2)))
-    world.lose()
-    world.reconnect()
-    world.say(Confirmed(world.id(1)))
-    world.say(deliveries("p", 4, to=(1,)))
-    world.say(Confirmed(world.id(2)))  # 5 was for 2, and lost
-    world.say(deliveries("p", 6, to=(1, 2)))
-    covered = {
-        n for item in world.items(2) if isinstance(item, Gap) for n in range(item.after + 1, item.upto + 1)
-    }
-    assert covered >= {2, 3, 5}
-    assert world.items(2)[-1] == ("p", 6)
-
-
-def test_what_the_edge_turns_away_ends_no_doubt() -> None:
-    world = subscribed()
-    world.subscribe(2)
-    world.say(deliveries("p", 2, to=(1, 2)))
-    world.lose()
-    world.reconnect()
-    world.say(Confirmed(world.id(1)), deliveries("p", 6, to=(1,)))
-    world.say(Confirmed(world.id(2)), deliveries("p", 5, to=(2,)))  # late: the edge is past it
-    world.say(deliveries("p", 7, to=(1, 2)))
-    assert world.items(2) == [("p", 2), Gap("p", 2, 6, "disconnected"), ("p", 7)]
-
-
-def test_a_late_event_ends_no_doubt() -> None:
-    world = subscribed(order=Order.NONE)
-    world.say(deliveries("p", 5))
-    world.lose()
-    world.reconnect()
-    world.say(Confirmed(world.id(1)), deliveries("p", 3), deliveries("p", 9))
-    assert world.items() == [("p", 5), ("p", 3), Gap("p", 5, 8, "disconnected"), ("p", 9)]
+def test_every_stream_has_the_order_the_broker_says_and_an_edge_of_its_own() -> None:
+    world = Answered()
+    world.step(Open())
+    world.connected()
+    world.welcome(streams=(StreamOrder("loose", Order.NONE), StreamOrder("strict", Order.FIFO)))
+    world.subscribe(1)
+    for stream, number in (("loose", 2), ("strict", 2), ("loose", 1), ("strict", 1), ("new", 2), ("new", 1)):
+        world.say(replace(deliveries("p", number), stream=stream))
+    assert world.items() == [("p", 2), ("p", 2), ("p", 1), ("p", 2)], "an unheard-of stream is FIFO"
+    assert world.core.turned_away == 2
 
 
 # Back-pressure
@@ -287,19 +214,14 @@ def test_a_full_subscription_pauses_the_next_session_too() -> None:
     assert world.told(Pause)[-1] == Pause(world.connection)
 
 
+def test_what_is_consumed_after_the_end_counts_for_nothing() -> None:
+    world = subscribed()
+    world.say(deliveries("p", 1))
+    world.step(EndSubscription(1))
+    assert world.step(Consumed(1, 1)) == []
+
+
 def test_consuming_more_than_was_delivered_is_the_callers_bug() -> None:
     world = subscribed()
     with pytest.raises(AssertionError):
         world.step(Consumed(1, 1))
-
-
-def test_a_subscriber_that_was_too_slow_comes_back_and_is_told_of_the_gap() -> None:
-    world = subscribed()
-    world.say(deliveries("p", 1))
-    world.say(Goodbye(Farewell.TOO_SLOW, "8 MiB were waiting"))
-    world.wait_for(Connect)
-    world.connected()
-    world.welcome()
-    world.say(Confirmed(world.id(1)), Accepted(0))
-    world.say(deliveries("p", 3))
-    assert world.items() == [("p", 1), Gap("p", 1, 2, "disconnected"), ("p", 3)]

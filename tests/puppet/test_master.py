@@ -185,6 +185,25 @@ def test_a_cut_link_carries_nothing_and_a_healed_one_everything() -> None:
     assert [line["nodes"] for line in of_kind(result.trace, "cut", "heal")] == [["b1", "b2"]] * 2
 
 
+@pytest.mark.parametrize("after", ["", PUBLISH], ids=["nothing follows", "more follows"])
+def test_a_cut_too_short_to_be_noticed_loses_the_session_and_nothing_else(after: str) -> None:
+    script = f"""Subscriber u1 Subscribe orders As near
+        {PUBLISH}
+        Drain 2000
+        Cut p b1
+        {PUBLISH}
+        Wait 150
+        Heal p b1
+        Wait 500
+        {after}"""
+    result = performed(PAIR, script)
+    assert promises_kept(result.trace)
+    assert result.drained
+    count = 60 if after else 40
+    assert numbers(result.trace, "accepted") == list(range(1, count + 1))
+    assert numbers(result.trace, "deliver", subscription="near") == list(range(1, count + 1))
+
+
 def test_a_process_is_isolated_even_through_its_crash() -> None:
     script = f"""At 200 Restart u2
         Subscriber u2 Subscribe orders As s

@@ -10,6 +10,7 @@ from holdfast.filters.parse import parse_filter
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.message import Message
 from holdfast.messages.subscriptions import (
+    PARTITIONS_MAX,
     TABLE_ROWS_MAX,
     Confirmed,
     Partition,
@@ -95,6 +96,17 @@ def test_partitions_beyond_and_here_are_named_in_the_confirmation() -> None:
     [confirmed] = sent(node.control.on_confirmed(node.left, Confirmed(ID)))[9]
     assert isinstance(confirmed, Confirmed)
     assert [each.fragment for each in confirmed.partial] == [("up",), ("farther",)]
+
+
+def test_a_confirmation_never_names_more_partitions_than_a_frame_may_have() -> None:
+    node = Node()
+    node.control.on_subscribe(node.client, subscribe())
+    many = tuple(Partition("far", 1, number, ()) for number in range(PARTITIONS_MAX))
+    for port in node.neighbours:
+        effects = node.control.on_confirmed(port, Confirmed(ID, many))
+    [confirmed] = sent(effects)[9]
+    assert isinstance(confirmed, Confirmed)
+    assert len(confirmed.partial) == PARTITIONS_MAX
 
 
 def test_asked_again_a_partial_confirmation_is_still_partial() -> None:

@@ -87,22 +87,27 @@ def test_one_publication_goes_as_it_is_written() -> None:
     assert story.splitlines() == KEPT.read_text().splitlines()
 
 
+def kept() -> list[str]:
+    """Node, mark and text of every line, whatever the columns are."""
+    return [" ".join(line.split()[1:]) for line in KEPT.read_text().splitlines()]
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        "pub         > leaf: Publish(pub#1)",
-        "leaf        > middle: Publications(pub#1)",
-        "middle      > root: Publications(pub#1)",
-        "root        > sub: Deliveries(pub#1 to 1)",
-        "leaf        > pub: Accepted(1)",
-        "sub         < root: Confirmed(sub.1#1)",
-        "sub         < root: Withdrawn(sub.1#1)",
+        "pub > leaf: Publish(pub#1)",
+        "leaf > middle: Publications(pub#1)",
+        "middle > root: Publications(pub#1)",
+        "root > sub: Deliveries(pub#1 to 1)",
+        "leaf > pub: Accepted(1)",
+        "sub < root: Confirmed(sub.1#1)",
+        "sub < root: Withdrawn(sub.1#1)",
     ],
 )
 def test_what_matters_happens_exactly_once(line: str) -> None:
-    assert KEPT.read_text().count(line + "\n") == 1
+    assert kept().count(line) == 1
 
 
-def test_what_nobody_wants_is_not_forwarded() -> None:
-    assert "Publications(pub#2)" not in KEPT.read_text()
-    assert "leaf        > pub: Accepted(2)" in KEPT.read_text()
+def test_what_nobody_wants_is_accepted_and_not_forwarded() -> None:
+    assert "leaf > pub: Accepted(2)" in kept()
+    assert "leaf > middle: Publications(pub#2)" not in kept()

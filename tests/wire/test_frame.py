@@ -249,10 +249,9 @@ AMPLIFIED_MAX = 30  #: measured: 9.6 for Publish, up to 25 at the peak for Publi
         (35, b"\x92\xa0", b"\x92\xc0\x93\xa0\x00\xc4\x00"),
         (35, b"\x92\xa0", b"\x92\x80\x93\xa0\x00\xc4\x00"),
         (36, b"\x92\xa0", b"\x93\x90\x80\x93\xa0\x00\xc4\x00"),
-        (16, b"\x83\xacsubscription\x93\xa0\x00\x00\xa6filter\xa0\xa6vector", b"\x93\xa0\x00\xc0"),
         (33, b"\x82\xa4upto\x01\xaaduplicates", b"\x00"),
     ],
-    ids=["publish", "publications", "copies", "deliveries", "vector", "duplicates"],
+    ids=["publish", "publications", "copies", "deliveries", "duplicates"],
 )
 def test_no_frame_becomes_much_more_than_it_is(kind: int, before: bytes, each: bytes) -> None:
     count = PUBLICATIONS_MAX

@@ -33,12 +33,13 @@ _split = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 
 
 def precomputed(workload: Workload) -> Targets:
-    """The matching of a workload, as the bare loop needs it."""
-    encoder = msgspec.msgpack.Encoder()
-    return [
-        [(sink, b"\x93" + encoder.encode(subscriptions) + b"\xc0") for sink, subscriptions in owed]
-        for owed in workload.owed
-    ]
+    """The matching of a workload, as the bare loop needs it; equal prefixes are the same object."""
+    prefixes: dict[tuple[int, ...], bytes] = {}
+    for owed in workload.owed:
+        for _, subscriptions in owed:
+            if subscriptions not in prefixes:
+                prefixes[subscriptions] = b"\x93" + msgspec.msgpack.encode(subscriptions) + b"\xc0"
+    return [[(sink, prefixes[subscriptions]) for sink, subscriptions in owed] for owed in workload.owed]
 
 
 class FanOut(asyncio.Protocol):
@@ -107,7 +108,7 @@ class FanOut(asyncio.Protocol):
         for publication in publications:
             prefix = row = b""
             for target, its_prefix in targets[self._next]:
-                if its_prefix is not prefix:
+                if its_prefix is not prefix:  # in fan-out all are the same, and the row is made once
                     prefix = its_prefix
                     row = prefix + bytes(publication)
                 sink = sinks[target]

@@ -25,6 +25,7 @@ from holdfast.broker.input import Stop
 from holdfast.broker.settings import Neighbour, Settings
 from holdfast.matching.engine import engines
 from holdfast.overlay.transport import Wake
+from holdfast.runtime.collector import freeze_after_long_pauses
 from holdfast.runtime.driver import Driver
 
 __all__ = ["main"]
@@ -68,6 +69,7 @@ async def serve_broker(options: argparse.Namespace) -> None:
     neighbours = [Neighbour(child, None) for child in options.child]
     neighbours += [Neighbour(*options.parent)] if options.parent else []
     index = None if options.engine is None else engines()[options.engine]()
+    freeze_after_long_pauses()
     broker = Broker(Settings(options.name, 1, tuple(neighbours)), index)
     driver = Driver(broker, log=_log)
     _tell({"port": await driver.listen("127.0.0.1", 0)})

@@ -182,12 +182,12 @@ class Broker:
         lost = Log("info", "connection lost", {"peer": name, "reason": reason})
         return [lost, *self._lose(connection, now)]
 
-    def _lose(self, connection: int, now: Instant) -> Effects:
+    def _lose(self, connection: int, now: Instant, *, is_fault: bool = True) -> Effects:
         port = self._sessions.forget(connection)
         if not isinstance(port, NeighbourPort):
             self._hosting.on_lost(connection, port, now)
             return []
-        return self._meeting.on_lost(connection, port, now) + self._settle(now)
+        return self._meeting.on_lost(connection, port, now, is_fault=is_fault) + self._settle(now)
 
     def _end(self, connection: int, farewell: Farewell, reason: str, now: Instant) -> Effects:
         """End a session from this side."""
@@ -255,7 +255,7 @@ class Broker:
         effects: Effects = [
             Log("info", "goodbye from the peer", fields),
             Close(connection, reason),
-            *self._lose(connection, now),
+            *self._lose(connection, now, is_fault=goodbye.farewell is not Farewell.STOPPING),
         ]
         if isinstance(port, ClientPort) and goodbye.farewell is Farewell.LEAVING and port.connection is None:
             effects += self._hosting.remove(port)

@@ -17,7 +17,7 @@ from holdfast.messages.publications import Publications
 from holdfast.messages.session import Farewell, Heartbeat, Hello, Kind, Welcome
 from holdfast.messages.subscriptions import Confirmed, Row, Subscribe, Table, Unsubscribe, Withdrawn
 from holdfast.overlay.session import Session, heartbeat_problem
-from holdfast.overlay.transport import Log, Send
+from holdfast.overlay.transport import Log, Send, Trace
 from holdfast.routing.advertisement import Advertisement, Reused
 from holdfast.routing.port import NeighbourPort
 
@@ -118,6 +118,8 @@ class Meeting:
             effects.append(
                 Log("warning", "a neighbour's incarnation went back: has it lost its disk?", fields)
             )
+        if port.has_met:
+            effects.append(self._line("reconnect", port))
         port.become_greeted(connection, incarnation)
         effects.append(Log("info", "in session", {"peer": port.name}))
         return effects
@@ -194,7 +196,7 @@ class Meeting:
             return False
         return now >= session.begun_at + TABLE_WITHIN_NS
 
-    def on_lost(self, connection: int, port: NeighbourPort, now: Instant) -> Effects:
+    def on_lost(self, connection: int, port: NeighbourPort, now: Instant, *, is_fault: bool) -> Effects:
         """A connection with a neighbour is gone: the session's, or one that had not become one."""
         if port.connection is None:
             self._neighbours.on_dial_failed(port, now)
@@ -202,4 +204,8 @@ class Meeting:
             return []
         self._counters.dropped += port.held_count
         self._neighbours.become_absent(port, now)
-        return self._advertisement.on_absent(port)
+        effects: Effects = [self._line("disconnect", port)] if is_fault else []
+        return effects + self._advertisement.on_absent(port)
+
+    def _line(self, kind: str, port: NeighbourPort) -> Trace:
+        return Trace(kind, {"nodes": [self._settings.name, port.name]})

@@ -87,6 +87,7 @@ class Actor:
 
         # The plug.
         self._connection: int | None = None
+        self._was_lost = False  #: the session, not by the script's doing
         self.is_unplugged = False  #: by the script, until it says Reconnect
         self._dial: Connect | None = None  #: kept back while unplugged
         self._reconnecting: list[int] = []  #: tickets
@@ -203,12 +204,18 @@ class Actor:
                 effects.append(self._line("unsubscribed", ended.wish))
                 _done(ended, effects)
             case Ready():
+                if self._was_lost:
+                    effects.append(Trace("reconnect", {"nodes": [self.name]}))
+                    self._was_lost = False
                 effects += map(Done, self._reconnecting)
                 self._reconnecting.clear()
             case Ended(farewell, reason):
                 effects.append(Log("info", f"ended: {farewell}, {reason}", {}))
             case Away(reason):
                 effects.append(Log("info", f"away: {reason}", {}))
+                if not self.is_unplugged:  # what the script did is the master's to write
+                    effects.append(Trace("disconnect", {"nodes": [self.name]}))
+                    self._was_lost = True
             case Connect() if self.is_unplugged:
                 self._dial = effect
             case Close():

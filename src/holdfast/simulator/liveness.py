@@ -13,6 +13,7 @@ from holdfast.scenarios.checkers.acceptance import acceptance
 from holdfast.scenarios.checkers.completeness import completeness
 from holdfast.scenarios.checkers.history import SubscriptionKey, subscription_key
 from holdfast.scenarios.checkers.violation import Violation
+from holdfast.scenarios.topology import MASTER
 from holdfast.scenarios.trace import TraceLine
 from holdfast.scenarios.trace_fields import FAULTS
 
@@ -23,8 +24,12 @@ _ABOUT_EVENTS = ("publish", "accepted", "deliver")
 
 
 def settled_at(trace: Sequence[TraceLine], settle_seconds: float) -> float:
-    """When a run had settled: so long after the last that was broken or repaired."""
-    return max((line["t"] for line in trace if line["kind"] in FAULTS), default=0.0) + settle_seconds
+    """When a run had settled: so long after the last that the script broke or repaired.
+
+    Nodes write of lost sessions too, a moment later or much later: what they owe begins all the same.
+    """
+    script = [line["t"] for line in trace if line["kind"] in FAULTS and line["node"] == MASTER]
+    return max(script, default=0.0) + settle_seconds
 
 
 def liveness(trace: Sequence[TraceLine], since: float) -> list[Violation]:
