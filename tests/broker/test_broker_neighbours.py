@@ -111,13 +111,15 @@ def test_what_a_new_table_lacks_is_over_and_the_others_are_told() -> None:
     assert installed(world) == {"kept": "left", "new": "left"}
 
 
-def test_a_table_in_pieces_counts_when_it_is_whole() -> None:
+def test_a_piece_of_a_table_is_taken_up_when_it_comes_and_what_all_lack_is_over_at_the_last() -> None:
     world = ByHand(["left"])
+    world.lose(world.neighbour("left", [row("old"), row("one")]))
     left = world.neighbour("left", rows=None)
-    world.say(left, Table((row("one"),), False))
-    assert installed(world) == {}
-    world.say(left, Table((row("two"),), True))
-    assert set(installed(world)) == {"one", "two"}
+    world.say(left, Table((row("one"), row("two")), False))
+    assert set(installed(world)) == {"old", "one", "two"}
+    assert not world.broker.neighbours.ports[0].has_told
+    world.say(left, Table((row("three"),), True))
+    assert set(installed(world)) == {"one", "two", "three"}
 
 
 def test_pieces_of_a_table_die_with_their_session() -> None:

@@ -178,7 +178,7 @@ def test_text_is_counted_in_characters() -> None:
 
 
 def test_topics_seen_before_are_forgotten_before_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PackedReader, "TOPICS_MAX", 3)
+    monkeypatch.setattr(PackedReader, "SEEN_MAX", 3)
     reader = PackedReader()
     for i in range(10):
         reader.read(packed(TOPIC, f"t{i}"))

@@ -93,7 +93,7 @@ def confirms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def never_withdraws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Advertisement, "on_table", lambda self, sender, rows: [])
+    monkeypatch.setattr(Advertisement, "on_table", lambda self, sender, rows, last=True: [])
 
 
 def lets_everything_pass(monkeypatch: pytest.MonkeyPatch) -> None:

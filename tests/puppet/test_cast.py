@@ -146,5 +146,6 @@ def test_a_process_without_its_master_is_gone(tmp_path: Path) -> None:
                 os.open(os.devnull, os.O_WRONLY), puppet._child.stdin.fileno()
             )  # the pipe has no writer now
             await asyncio.wait_for(puppet.wait_gone(), 10)
+            assert not found.failure.done(), "it went with status 0"
 
     asyncio.run(play())

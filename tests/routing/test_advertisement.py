@@ -269,7 +269,7 @@ def test_a_table_adds_what_is_new_and_ends_what_it_lacks() -> None:
     node.right.become_greeted(5, 1)
     node.control.tell(node.right)
     effects = sent(node.control.on_table(node.left, rows("kept", "new")))
-    assert [type(message) for message in effects[5]] == [Unsubscribe, Subscribe]
+    assert [type(message) for message in effects[5]] == [Subscribe, Unsubscribe]
     node.control.on_withdrawn(node.right, Withdrawn(SubscriptionId("old", 1, 1)))
     assert node.control.on_confirmed(node.right, Confirmed(SubscriptionId("new", 1, 1))) == [], "nobody asked"
     assert sorted(each.subscription.subscriber for each in node.table) == ["kept", "new"]
@@ -293,6 +293,18 @@ def test_a_table_that_is_refused_changes_nothing(trouble: str) -> None:
         node.control.on_table(node.left, rows("new") + bad)
     assert sorted(each.subscription.subscriber for each in node.table) == ["kept", "old"]
     assert node.is_clean()
+
+
+def test_what_stood_in_an_earlier_piece_is_not_over() -> None:
+    node = Node()
+    for port in (node.right, node.up):
+        node.lose(port)
+    node.control.on_table(node.left, rows("old", "kept"))
+    for piece, last in ((rows("kept"), False), (rows("new"), False), ([], True)):
+        node.control.on_table(node.left, piece, last=last)
+    assert sorted(each.subscription.subscriber for each in node.table) == ["kept", "new"]
+    node.control.on_table(node.left, rows("new"))
+    assert [each.subscription.subscriber for each in node.table] == ["new"], "each table begins anew"
 
 
 def test_rows_are_read_as_filters() -> None:

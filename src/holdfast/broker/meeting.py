@@ -167,17 +167,13 @@ class Meeting:
     # Tables
 
     def _on_table(self, port: NeighbourPort, rows: tuple[Row, ...], last: bool) -> Effects:
-        port.rows += rows
-        if len(port.rows) > self._settings.subscriptions_max:
+        if len(port.listed) + len(rows) > self._settings.subscriptions_max:
             raise Breach(f"a table of more than {self._settings.subscriptions_max} subscriptions")
-        if not last:
-            return []
-        whole, port.rows = port.rows, []
         try:
-            effects = self._advertisement.on_table(port, whole)
+            effects = self._advertisement.on_table(port, rows, last=last)
         except (FilterError, Reused) as error:
             raise Breach(f"a table that cannot be: {error}") from error
-        port.has_told = True
+        port.has_told = last
         return effects + (self._delivery.release(port) if port.is_active else [])
 
     def tell(self) -> Effects:

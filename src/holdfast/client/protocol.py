@@ -116,7 +116,7 @@ class ClientCore:
     @property
     def is_ready(self) -> bool:
         """Whether there is a session."""
-        return self._broker is not None
+        return self._broker is not None and not self._over
 
     def step(self, stimulus: Input, now: Instant) -> list[Effect]:
         """Take one input, and say what is to be done about it."""

@@ -11,6 +11,7 @@ characters here, in bytes of UTF-8 where an event is made (``event.make_event``)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final
 
@@ -24,6 +25,7 @@ from holdfast.events.value import INT_MAX, INT_MIN, Value, value_bytes
 
 __all__ = ["PackedEvent", "PackedReader", "pack", "unpack"]
 
+CONTENT_TYPE: Final = re.compile(r"([!-~]([ -~]*[!-~])?)?")
 FLOAT_MAX: Final = 1.7976931348623157e308
 
 
@@ -80,17 +82,23 @@ def unpack(data: bytes) -> PackedEvent:
 class PackedReader:
     """Reads events from strangers, and refuses whatever breaks a rule or a limit."""
 
-    #: Topics seen to be good; forgotten all at once when there are this many.
-    TOPICS_MAX: Final = 10_000
+    #: Topics, names of attributes and content types seen to be good, so that each is looked at once; of each kind all
+    #: are forgotten when there are this many. Left to the decoder these checks would cost half of its time: a name
+    #: with a limit is made anew for every event, and a pattern is a call into ``re``.
+    SEEN_MAX: Final = 10_000
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         self._topics: set[str] = set()
+        self._names: set[str] = set()
+        self._content_types: set[str] = set()
+        # A number counts for 8 bytes and may be packed in 1, so from here on the attributes can be too large at all.
+        self._large = limits.attributes_bytes - 8 * limits.attributes
         name = Annotated[str, Meta(min_length=1, max_length=limits.attribute_name_bytes)]
         text = Annotated[str, Meta(max_length=limits.value_bytes)]
         number = Annotated[int, Meta(ge=INT_MIN, le=INT_MAX)]
         real = Annotated[float, Meta(ge=-FLOAT_MAX, le=FLOAT_MAX)]
-        scalars = Annotated[dict[name, bool | number | real | text], Meta(max_length=limits.attributes)]
+        scalars = Annotated[dict[str, bool | number | real | text], Meta(max_length=limits.attributes)]
         octets = Annotated[bytes, Meta(max_length=limits.value_bytes)]
         checked = msgspec.defstruct(
             "CheckedEvent",
@@ -98,12 +106,7 @@ class PackedReader:
                 ("topic", Annotated[str, Meta(min_length=1, max_length=limits.topic_bytes)]),
                 ("scalars", scalars),
                 ("binary", Annotated[dict[name, octets], Meta(max_length=limits.attributes)]),
-                (
-                    "content_type",
-                    Annotated[
-                        str, Meta(max_length=limits.content_type_bytes, pattern=r"\A([!-~]([ -~]*[!-~])?)?\Z")
-                    ],
-                ),
+                ("content_type", str),
                 ("payload", Annotated[bytes, Meta(max_length=limits.payload_bytes)]),
                 ("time", number | None),
             ],
@@ -126,10 +129,13 @@ class PackedReader:
             raise MalformedEvent(self._problem(data) or str(error)) from error
         if packed.topic not in self._topics:
             self._check_topic(packed.topic)
+        if not self._names.issuperset(packed.scalars):
+            self._check_names(packed, data)
+        if packed.content_type not in self._content_types:
+            self._check_content_type(packed.content_type, data)
         if packed.binary:
             self._check_binary(packed)
-        # A number counts for 8 bytes and may be packed in 1, so this is when the attributes can be too large at all.
-        if len(data) + 8 * self._limits.attributes > self._limits.attributes_bytes:
+        if len(data) > self._large:
             self._check_attributes_bytes(packed)
         return packed
 
@@ -165,6 +171,20 @@ class PackedReader:
                 raise MalformedEvent(f"the topic contains {forbidden!r}")
         if len(topic_levels(topic)) > self._limits.topic_levels:
             raise MalformedEvent(f"the topic has more than {self._limits.topic_levels} levels")
-        if len(self._topics) >= self.TOPICS_MAX:
-            self._topics.clear()
-        self._topics.add(topic)
+        self._remember(self._topics, topic)
+
+    def _check_names(self, packed: PackedEvent, data: bytes) -> None:
+        for name in packed.scalars:
+            if not 1 <= value_bytes(name) <= self._limits.attribute_name_bytes:
+                raise MalformedEvent(self._problem(data) or f"the attribute {name[:64]!r} has no proper name")
+            self._remember(self._names, name)
+
+    def _check_content_type(self, content_type: str, data: bytes) -> None:
+        if not CONTENT_TYPE.fullmatch(content_type) or len(content_type) > self._limits.content_type_bytes:
+            raise MalformedEvent(self._problem(data) or "the content type is no media type")
+        self._remember(self._content_types, content_type)
+
+    def _remember(self, seen: set[str], text: str) -> None:
+        if len(seen) >= self.SEEN_MAX:
+            seen.clear()
+        seen.add(text)

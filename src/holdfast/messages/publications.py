@@ -55,11 +55,13 @@ class Publication(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Batch:
     """Publications that travel together; messages to many receivers share one batch and pick from it.
 
-    ``encoded`` belongs to ``wire.publications``, which writes each publication once for all who get it.
+    ``encoded`` and ``last`` belong to ``wire.publications``, which writes each publication once for all who get it, and
+    the same share once for all who get it one after another.
     """
 
     publications: list[Publication]
     encoded: list[bytes] | None = None
+    last: tuple[Deliveries, bytes] | None = None
 
     def __len__(self) -> int:
         return len(self.publications)

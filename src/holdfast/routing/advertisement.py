@@ -21,6 +21,7 @@ from holdfast.filters.parse import parse_filter
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.message import Message
 from holdfast.messages.subscriptions import (
+    PARTITIONS_MAX,
     TABLE_ROWS_MAX,
     TABLE_TEXT_MAX,
     Confirmed,
@@ -162,7 +163,7 @@ class Advertisement:
         if pending is None or sender.name not in pending.waiting:
             return []  # withdrawn meanwhile, or told in a table, which needs no confirmation
         del pending.waiting[sender.name]
-        pending.entry.partial += message.partial
+        pending.entry.partial = (pending.entry.partial + message.partial)[:PARTITIONS_MAX]
         return [] if pending.waiting else self._complete(pending)
 
     # Withdrawals
@@ -228,26 +229,36 @@ class Advertisement:
         ]
         return [Send(neighbour.connection, _pieces(rows))]
 
-    def on_table(self, sender: NeighbourPort, rows: Sequence[Row]) -> list[TransportEffect]:
-        """The whole table of a neighbour: what it adds is taken up, what it lacks is over.
+    def on_table(
+        self, sender: NeighbourPort, rows: Sequence[Row], *, last: bool = True
+    ) -> list[TransportEffect]:
+        """A piece of a neighbour's table. What it adds is taken up at once: a large table is no long step.
+
+        What the whole table lacks is over.
 
         :raises FilterError: if the filter of a row is refused; nothing has changed then.
         :raises Reused: if the id of a row belongs to another; nor then.
         """
         filters = [self._filter(sender, row) for row in rows]
-        listed: dict[SubscriptionId, Filter] = {}
+        new: dict[SubscriptionId, Filter] = {}
         for row, filter in zip(rows, filters, strict=True):
             self._check_same(sender, row.subscription, filter)
-            if listed.setdefault(row.subscription, filter) != filter:
+            if new.setdefault(row.subscription, filter) != filter:
                 raise Reused(f"{row.subscription} stands twice in a table")
+        sender.listed.update(new)
+        effects: list[TransportEffect] = []
+        for row, filter in zip(rows, filters, strict=True):
+            effects += self._take(sender, row, filter, is_asked=False)
+        return effects + self._withdraw_unlisted(sender) if last else effects
+
+    def _withdraw_unlisted(self, sender: NeighbourPort) -> list[TransportEffect]:
         held = [entry.subscription for entry in self._table.behind(sender)]
         held += [each for each, pending in self._pending.items() if pending.entry.port is sender]
         effects: list[TransportEffect] = []
         for subscription in held:
-            if subscription not in listed:
+            if subscription not in sender.listed:
                 effects += self.on_unsubscribe(sender, subscription, is_asked=False)
-        for row, filter in zip(rows, filters, strict=True):
-            effects += self._take(sender, row, filter, is_asked=False)
+        sender.listed = set()
         return effects
 
     def on_absent(self, neighbour: NeighbourPort) -> list[TransportEffect]:

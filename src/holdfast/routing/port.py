@@ -6,8 +6,8 @@ message.
 
 from __future__ import annotations
 
+from holdfast.identity import SubscriptionId
 from holdfast.messages.publications import Batch
-from holdfast.messages.subscriptions import Row
 
 __all__ = ["ClientPort", "NeighbourPort", "Port"]
 
@@ -85,7 +85,7 @@ class NeighbourPort(Port):
         "held_count",
         "incarnation",
         "is_told",
-        "rows",
+        "listed",
     )
 
     def __init__(self, name: str, address: str | None) -> None:
@@ -97,7 +97,7 @@ class NeighbourPort(Port):
         self.has_met = False  #: there has been a session, now or earlier
         self.is_told = False  #: we have sent our table on this session
         self.has_told = False  #: we have got its table on this session
-        self.rows: list[Row] = []  #: the pieces of its table so far
+        self.listed: set[SubscriptionId] = set()  #: the rows of its table so far
         self.held: list[tuple[str, Batch, list[int]]] = []  #: publications that wait for the tables
         self.held_count = 0
         self.held_bytes = 0
@@ -111,7 +111,7 @@ class NeighbourPort(Port):
         """The session is over."""
         self.connection = None
         self.is_told = self.has_told = False
-        self.rows = []
+        self.listed = set()
         self.take_held()
 
     def hold(self, stream: str, batch: Batch, at: list[int], count_max: int, bytes_max: int) -> int:

@@ -99,7 +99,7 @@ class Link(asyncio.Protocol):
         self._ended = False  #: our direction is shut down
         self._peer_ended = False  #: and the peer's
         self._gone = False
-        self._holed = False  #: something was swallowed on its way in while cut
+        self._holed = False  #: something was swallowed while cut, on its way in or out
         self._unreported: str | None = None  #: how the connection ended while cut
         self._linger: asyncio.TimerHandle | None = None
 
@@ -128,8 +128,6 @@ class Link(asyncio.Protocol):
             messages = self._reader.feed(data)
             if not self._greeted:
                 self._check_first(data, messages)
-            if self._holed and not self.cut and messages:
-                raise MalformedFrame("frames were lost while the link was cut: the numbering leaves a hole")
         except MalformedFrame as error:
             self.drop(Farewell.PROTOCOL, str(error))
             return
@@ -235,10 +233,12 @@ class Link(asyncio.Protocol):
         if not self.cut:
             return
         self.cut = False
-        if self._unreported is not None:
-            self._owner.on_lost(self, self._unreported, None)
         if self._closing:
+            if self._unreported is not None:
+                self._owner.on_lost(self, self._unreported, None)
             self.abort()
+        elif self._holed:
+            self._lose("frames were lost while the link was cut")
 
     def _end(self) -> None:
         """Shut down our direction once everything is handed over; close once the peer has done the same."""
@@ -260,6 +260,7 @@ class Link(asyncio.Protocol):
             kind, body = self._queue.popleft()
             if kind != HEARTBEAT:
                 self._number += 1
+                self._holed = self._holed or self.cut
             parts += (header(kind, self._number, len(body)), body)
             size += HEADER_BYTES + len(body)
         self.queued_bytes -= size

@@ -91,8 +91,14 @@ def encode_publications(message: Publications) -> bytes:
 
 
 def encode_deliveries(message: Deliveries) -> bytes:
-    """What one subscriber gets of a batch."""
-    pieces = _pieces(message.batch)
+    """What one subscriber gets of a batch.
+
+    Subscribers with the same filter get the same; they stand next to each other, so that one look back is enough.
+    """
+    batch = message.batch
+    if batch.last is not None and _is_same(batch.last[0], message):
+        return batch.last[1]
+    pieces = _pieces(batch)
     parts = [b"\x92", _encode(message.stream), array_header(len(message.at))]
     add = parts.append
     if message.copies is None:
@@ -103,7 +109,18 @@ def encode_deliveries(message: Deliveries) -> bytes:
     else:
         for i, subscriptions, copy in zip(message.at, message.subscriptions, message.copies, strict=True):
             parts += (b"\x93", _encode(subscriptions), _encode(copy), pieces[i])
-    return b"".join(parts)
+    body = b"".join(parts)
+    batch.last = message, body
+    return body
+
+
+def _is_same(last: Deliveries, message: Deliveries) -> bool:
+    return (
+        last.at == message.at
+        and last.subscriptions == message.subscriptions
+        and last.copies is message.copies
+        and last.stream == message.stream
+    )
 
 
 def halves(message: Publications | Deliveries) -> tuple[Publications | Deliveries, Publications | Deliveries]:
