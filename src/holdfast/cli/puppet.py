@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         wall_seconds = time.monotonic() - began
         if file is not None:
             file.writelines(map(_encoded, result.trace))
-    kept = _tell(result.trace, wall_seconds)
+    kept = not result.trace or _tell(result.trace, wall_seconds)  # where nothing began, nothing is told
     if result.failure is not None:
         raise Trouble(str(result.failure))
     if result.is_interrupted:
@@ -143,6 +143,6 @@ def _tell(trace: Sequence[TraceLine], wall_seconds: float) -> bool:
     width = max(len(name) for name, _ in told)
     for name, value in told:
         sys.stdout.write(f"{name:<{width}}  {value:>14}\n")
-    violations = check_all(trace) if trace else []
+    violations = check_all(trace)
     sys.stdout.write(f"{verdict(violations)}\n")
     return not violations

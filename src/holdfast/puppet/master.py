@@ -32,9 +32,8 @@ from holdfast.scenarios.commands import (
     Wait,
 )
 from holdfast.scenarios.script import Script
-from holdfast.scenarios.topology import Configuration
+from holdfast.scenarios.topology import MASTER, Configuration
 from holdfast.scenarios.trace import TraceLine, merge, run_fields
-from holdfast.simulator.cast import MASTER
 
 __all__ = ["Master"]
 

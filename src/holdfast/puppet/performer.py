@@ -47,7 +47,7 @@ from holdfast.scenarios.actor_commands import (
 from holdfast.scenarios.actor_publishing import RESERVED_BLOCK
 from holdfast.scenarios.commands import At, Disconnect, Publish, Reconnect, Slow, Subscribe, Unsubscribe
 from holdfast.scenarios.configuration import parse_configuration
-from holdfast.scenarios.roles import broker_settings, client_settings
+from holdfast.scenarios.roles import broker_settings, broker_status, client_settings
 from holdfast.scenarios.script import parse_script
 
 __all__ = ["Performer"]
@@ -214,7 +214,7 @@ class Performer:
         return not self.core.holds_undelivered
 
     def _status(self) -> Mapping[str, Any]:
-        return self.core.status() if isinstance(self.core, Actor) else _broker_status(self.core)
+        return self.core.status() if isinstance(self.core, Actor) else broker_status(self.core)
 
     async def stop(self) -> None:
         """Say goodbye, send what is queued, close everything."""
@@ -225,15 +225,3 @@ class Performer:
 
 def _wish(command: Subscribe) -> Wish:
     return Wish(command.subscription, command.text, filter_text(command.filter))
-
-
-def _broker_status(broker: Broker) -> dict[str, Any]:
-    """As the simulator has it on its ``status`` lines."""
-    status = broker.status()
-    neighbours = {each["name"]: each["state"] for each in status["neighbours"]}
-    held = {each["name"]: each["held"] for each in status["neighbours"]}
-    return {
-        "tables": {"subscriptions": status["subscriptions"]},
-        "queues": {"held": held, "counters": status["counters"]},
-        "connections": {"neighbours": neighbours, "clients": status["clients"]},
-    }
