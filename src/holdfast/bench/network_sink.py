@@ -64,6 +64,7 @@ class Receiver:
         self.name = name
         self.socket = connected
         self._frames = received_frames
+        self._arrived_ns = 0  #: when what was read last was there
         self._rest = b""
 
     def on_readable(self) -> int:
@@ -72,6 +73,7 @@ class Receiver:
         :raises BenchFailed: at anything that was not due.
         """
         data = self.socket.recv(RECEIVE_BYTES)
+        self._arrived_ns = time.monotonic_ns()
         if not data:
             raise BenchFailed(f"{self.name}: the broker has closed the connection")
         if self._rest:
@@ -137,8 +139,8 @@ class Sink(Receiver):
             raise BenchFailed(f"{self.name}: {self._difference(rows)}")
         self._at = after
         if self.sent_at is not None:
-            now = time.monotonic_ns()
-            self.latencies_ns += [now - self.sent_at[row.publication.n] for row in rows]
+            arrived = self._arrived_ns
+            self.latencies_ns += [arrived - self.sent_at[row.publication.n] for row in rows]
         return len(rows)
 
     def _difference(self, rows: list[Due]) -> str:

@@ -37,7 +37,9 @@ class CannotListen(EnvironmentsFault):
     """An address that is taken, or is none of this machine's."""
 
     def __init__(self, address: Address, error: OSError) -> None:
-        super().__init__(f"cannot listen on {address}: {(error.strerror or str(error)).lower()}")
+        # asyncio wraps the system's own words in a sentence that has the address again.
+        why = os.strerror(error.errno) if error.errno else str(error)
+        super().__init__(f"cannot listen on {address}: {why.lower()}")
         self.address = address
 
 

@@ -2,7 +2,8 @@
 
 Everything that has arrived since the last turn is one turn: each input goes through ``core.step``, its effects are
 carried out in order, and at the end every link that got something is flushed once. So whatever has accumulated is
-sent, and nothing waits for more [measured.md, fan-out].
+sent, and nothing waits for more [measured.md, fan-out]. What arrives first in an iteration of the loop has nothing to
+wait for and is a turn of its own; all that arrives after it in the same iteration is the next.
 
 An exception that escapes from a turn is a bug. The driver logs it, breaks all connections and stops: ``failure`` is
 set and ``wait_stopped`` raises ``DriverFailed``. It never goes on with a core it cannot trust.
@@ -85,6 +86,7 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: Instant = 0
         self._turn_is_due = False
+        self._is_turning = False
         self._running = True
         self._ending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
@@ -111,7 +113,9 @@ class Driver:
         self._inbox.append(stimulus)
         if not self._turn_is_due:
             self._turn_is_due = True
-            asyncio.get_running_loop().call_soon(self._turn)
+            asyncio.get_running_loop().call_soon(self._on_turn_due)
+            if type(stimulus) is Received and not self._is_turning:
+                self._turn()
 
     async def stop(self) -> None:
         """Accept nothing more, do what is due, send what is queued, close everything.
@@ -143,10 +147,15 @@ class Driver:
 
     # One turn.
 
-    def _turn(self) -> None:
+    def _on_turn_due(self) -> None:
         self._turn_is_due = False
+        if self._inbox:
+            self._turn()
+
+    def _turn(self) -> None:
         if not self._running:
             return
+        self._is_turning = True
         self.turns += 1
         inbox, self._inbox = self._inbox, []
         stimulus: Any = None
@@ -160,6 +169,8 @@ class Driver:
             self._set_timer()
         except Exception as error:  # whatever it is, the core cannot be trusted any more
             self._fail(error, stimulus)
+        finally:
+            self._is_turning = False
 
     def _is_news(self, stimulus: Any) -> bool:
         """Whether the core is to see it: nothing comes from a connection after its end."""
