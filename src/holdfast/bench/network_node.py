@@ -27,6 +27,7 @@ from holdfast.matching.engine import engines
 from holdfast.overlay.transport import Wake
 from holdfast.runtime.collector import freeze_after_long_pauses
 from holdfast.runtime.driver import Driver
+from holdfast.runtime.loop import run
 
 __all__ = ["main"]
 
@@ -39,7 +40,7 @@ def main() -> None:
         profiler.enable()
     match options.role:
         case "broker":
-            asyncio.run(serve_broker(options))
+            run(serve_broker(options))
         case "fan-out":
             asyncio.run(serve_fan_out(Shape.from_text(options.shape)))
         case "echo":

@@ -20,6 +20,7 @@ from holdfast.puppet.control import Failed, Order, Start, Stop
 from holdfast.puppet.performer import Performer
 from holdfast.runtime import logs
 from holdfast.runtime.driver import DriverFailed
+from holdfast.runtime.loop import run
 
 __all__ = ["main"]
 
@@ -72,7 +73,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logs.write_to(sys.stderr, form="text")
     folder, name = sys.argv[1:]
-    return asyncio.run(_live(Performer(Path(folder), name)))
+    return run(_live(Performer(Path(folder), name)))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from holdfast.runtime.addresses import Address
 from holdfast.runtime.admin import Admin, Answer
 from holdfast.runtime.collector import freeze_after_long_pauses
 from holdfast.runtime.driver import Driver, DriverFailed
+from holdfast.runtime.loop import run
 from holdfast.runtime.metrics import CONTENT_TYPE, BrokerMetrics
 
 __all__ = ["BrokerService", "CannotListen", "run_broker"]
@@ -167,7 +168,7 @@ def run_broker(
         finally:
             unfreeze()
 
-    return asyncio.run(main())
+    return run(main())
 
 
 async def _until_the_end(service: BrokerService, signalled: asyncio.Event) -> int:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from holdfast.clock import SECOND, Instant
+from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.errors import HoldfastError
 from holdfast.overlay.transport import (
     Close,
@@ -36,6 +36,10 @@ from holdfast.runtime.faults import Faults
 from holdfast.runtime.link import Link, LinkLimits
 
 __all__ = ["Driver", "DriverFailed"]
+
+#: A timer that fires so late means that the whole process stood still; then everything is read before it is obeyed.
+LATE_NS: Final = 50 * MILLISECOND
+LET_READ_NS: Final = 5 * MILLISECOND
 
 
 class DriverFailed(HoldfastError):
@@ -87,6 +91,7 @@ class Driver:
         self._timer_at: Instant = 0
         self._turn_is_due = False
         self._is_turning = False
+        self._has_let_read = False
         self._running = True
         self._ending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
@@ -237,12 +242,22 @@ class Driver:
         self._timer = None
         try:
             deadline = self.core.next_deadline()
-            if deadline is not None and deadline <= clock.now():
+            if deadline is not None and deadline <= (now := clock.now()):
+                if now - deadline > LATE_NS and not self._has_let_read:
+                    self._let_read()
+                    return
+                self._has_let_read = False
                 self.submit(Wake())
             else:
                 self._set_timer()
         except Exception as error:
             self._fail(error, Wake())
+
+    def _let_read(self) -> None:
+        """We were stopped, or busy, for long: what peers sent meanwhile is unread, and they must not seem silent."""
+        self._has_let_read = True
+        self._timer_at = clock.now() + LET_READ_NS
+        self._timer = asyncio.get_running_loop().call_later(LET_READ_NS / SECOND, self._on_timer)
 
     # The end.
 
