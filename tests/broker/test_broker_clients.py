@@ -154,7 +154,7 @@ def test_no_more_clients_than_there_may_be() -> None:
     world.client("two")
     third = world.connect()
     world.say(third, hello("three"))
-    assert farewells(world, third) == [Farewell.STOPPING], "it may come back later"
+    assert farewells(world, third) == [Farewell.FULL], "it may come back later"
     world.client("one", incarnation=2)
     assert farewells(world, first) == [Farewell.TAKEN_OVER], "a known name needs no new place"
 
@@ -164,7 +164,7 @@ def test_clients_that_wait_count_too() -> None:
     world.say(world.connect(), hello("one"))
     second = world.connect()
     world.say(second, hello("two"))
-    assert farewells(world, second) == [Farewell.STOPPING]
+    assert farewells(world, second) == [Farewell.FULL]
 
 
 # Subscriptions

@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 from answered import Answered, deliveries
-from holdfast.client.effect import Away, Delivered, Subscribed, SubscriptionRefused, Unsubscribed
+from holdfast.client.effect import (
+    Acknowledged,
+    Away,
+    Delivered,
+    Subscribed,
+    SubscriptionRefused,
+    Unsubscribed,
+)
 from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Open
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
-from holdfast.messages.publications import Batch, Copy, Deliveries, Publication
+from holdfast.messages.publications import Accepted, Batch, Copy, Deliveries, Publication
 from holdfast.messages.session import Heartbeat
 from holdfast.messages.streams import Order, StreamOrder
 from holdfast.messages.subscriptions import Confirmed, Partition, Refused, Subscribe, Unsubscribe, Withdrawn
@@ -211,7 +218,28 @@ def test_a_full_subscription_pauses_the_next_session_too() -> None:
     world.say(deliveries("p", 1))
     world.lose()
     world.reconnect()
+    world.say(Confirmed(world.id(1)))
     assert world.told(Pause)[-1] == Pause(world.connection)
+
+
+def test_whoever_waits_for_an_answer_goes_on_reading() -> None:
+    """Answers come the same way as events: who consumes and publishes on one connection must not wait for itself."""
+    world = Answered()
+    world.open()
+    world.subscribe(1, buffer=4)
+    assert world.say(deliveries("p", 1, 2, 3, 4))[-1] == Pause(world.connection)
+    assert world.submit(1)[-1] == Resume(world.connection)
+    assert not any(isinstance(effect, Pause) for effect in world.say(deliveries("p", 5, 6, 7)))
+    assert world.say(Accepted(1)) == [Acknowledged(1, ()), Pause(world.connection)]
+
+
+def test_even_then_what_waits_is_bounded() -> None:
+    world = Answered()
+    world.open()
+    world.subscribe(1, buffer=2)
+    world.submit(1)
+    assert world.say(deliveries("p", *range(1, 20)))[-1] != Pause(world.connection)
+    assert world.say(deliveries("p", 20))[-1] == Pause(world.connection)
 
 
 def test_what_is_consumed_after_the_end_counts_for_nothing() -> None:

@@ -6,7 +6,7 @@ begin and end. A peer that breaks a rule of the protocol is told so and loses it
 
 from __future__ import annotations
 
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 from holdfast.broker.clients import Clients
 from holdfast.broker.coalescing import merged
@@ -23,7 +23,7 @@ from holdfast.clock import SECOND, Instant
 from holdfast.matching.index import MatchingIndex
 from holdfast.messages.message import Message
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
-from holdfast.overlay.session import common_version
+from holdfast.overlay.session import HELLO_WITHIN_NS, common_version
 from holdfast.overlay.transport import (
     Close,
     Connected,
@@ -39,9 +39,6 @@ from holdfast.routing.port import ClientPort, NeighbourPort
 from holdfast.routing.table import Table
 
 __all__ = ["Broker"]
-
-#: A stranger must introduce itself within this time.
-HELLO_WITHIN_NS: Final = 5 * SECOND
 
 
 class Broker:

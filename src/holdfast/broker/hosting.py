@@ -65,7 +65,7 @@ class Hosting:
         known = self._clients.get(hello.node)
         if known is None and len(self._clients) + len(self._waiting) >= settings.clients_max:
             full = f"{settings.name} has its {settings.clients_max} clients"
-            return self._end(connection, Farewell.STOPPING, full, now)
+            return self._end(connection, Farewell.FULL, full, now)
         if not is_ready:
             self._waiting[connection] = hello
             return []

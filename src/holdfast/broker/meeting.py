@@ -16,7 +16,7 @@ from holdfast.messages.message import Message
 from holdfast.messages.publications import Publications
 from holdfast.messages.session import Farewell, Heartbeat, Hello, Kind, Welcome
 from holdfast.messages.subscriptions import Confirmed, Row, Subscribe, Table, Unsubscribe, Withdrawn
-from holdfast.overlay.session import Session, heartbeat_problem
+from holdfast.overlay.session import HELLO_WITHIN_NS, Session, heartbeat_problem
 from holdfast.overlay.transport import Log, Send, Trace
 from holdfast.routing.advertisement import Advertisement, Reused
 from holdfast.routing.port import NeighbourPort
@@ -56,7 +56,7 @@ class Meeting:
     def on_dialled(self, connection: int, port: NeighbourPort, now: Instant) -> Effects:
         """A neighbour we dialled has picked up."""
         settings = self._settings
-        self._sessions.open(connection, now, settings.detect_after_ns)
+        self._sessions.open(connection, now, max(settings.detect_after_ns, HELLO_WITHIN_NS))
         self._sessions.assign(connection, port)
         self._session_seq += 1
         hello = Hello(
@@ -77,7 +77,7 @@ class Meeting:
         if port is None:
             stranger = f"{hello.node} is no neighbour of {settings.name}"
             return self._end(connection, Farewell.UNKNOWN, stranger, now)
-        if hello.features != self._features:
+        if not self._is_alike(hello.features):
             return self._end(connection, Farewell.MISMATCH, self._mismatch(hello.features), now)
         effects: Effects = []
         if port.connection is not None:
@@ -101,7 +101,7 @@ class Meeting:
             raise Breach(f"{port.name} was dialled, {welcome.node} answered")
         if (problem := heartbeat_problem(welcome.heartbeat_ns)) is not None:
             raise Breach(problem)
-        if welcome.features != self._features:
+        if not self._is_alike(welcome.features):
             return self._end(connection, Farewell.MISMATCH, self._mismatch(welcome.features), now)
         return self._begin(connection, port, welcome.incarnation, welcome.heartbeat_ns, now)
 
@@ -123,6 +123,10 @@ class Meeting:
         port.become_greeted(connection, incarnation)
         effects.append(Log("info", "in session", {"peer": port.name}))
         return effects
+
+    def _is_alike(self, features: tuple[str, ...]) -> bool:
+        """Whether the other side is configured as we are; what a later version can do besides is its own affair."""
+        return set(self._features) <= set(features)
 
     def _mismatch(self, features: tuple[str, ...]) -> str:
         ours, theirs = ", ".join(self._features), ", ".join(features) or "nothing"

@@ -54,6 +54,6 @@ class Settings:
     client_grace_ns: int = 5 * SECOND  #: how long the subscriptions of a lost client are kept
     clients_max: int = 10_000
     subscriptions_max: int = 1_000_000
-    client_subscriptions_max: int = 100_000  #: of one client
+    client_subscriptions_max: int = 10_000  #: of one client
     held_max: int = 10_000  #: publications held for a neighbour while tables are exchanged
     held_bytes_max: int = 64 * 1024 * 1024  #: and their bytes

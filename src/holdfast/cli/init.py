@@ -103,7 +103,7 @@ topics = ["#"]
 # Of one broker: clients connected, subscriptions known, and those of one client.
 #clients_max = 10000
 #subscriptions_max = 1000000
-#client_subscriptions_max = 100000
+#client_subscriptions_max = 10000
 # Publications held for a neighbour while two brokers meet, and their bytes.
 #held_max = 10000
 #held_bytes_max = 67108864

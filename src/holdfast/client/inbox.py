@@ -98,15 +98,18 @@ class Inbox:
             subscription.waiting -= count
             assert subscription.waiting >= 0, "no more can be consumed than was delivered"
 
-    @property
-    def is_full(self) -> bool:
-        """Whether some subscription's buffer is."""
-        return any(each.waiting >= each.buffer for each in self.subscriptions.values())
+    def is_full(self, buffers: int) -> bool:
+        """Whether for some subscription so many buffers' worth wait."""
+        return any(each.waiting >= buffers * each.buffer for each in self.subscriptions.values())
+
+    def has_room(self, buffers: int) -> bool:
+        """Whether for all not even half of that waits: reading goes on only then, so that it does not stop and go."""
+        return all(2 * each.waiting <= buffers * each.buffer for each in self.subscriptions.values())
 
     @property
-    def has_room(self) -> bool:
-        """Whether all buffers are half empty: reading goes on only then, so that it does not stop and go."""
-        return all(each.waiting <= each.buffer // 2 for each in self.subscriptions.values())
+    def is_unconfirmed(self) -> bool:
+        """Whether a subscription waits for its confirmation."""
+        return not all(each.is_current for each in self.subscriptions.values())
 
     # Gaps
 

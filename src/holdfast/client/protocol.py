@@ -50,7 +50,7 @@ from holdfast.messages.subscriptions import (
     Unsubscribe,
     Withdrawn,
 )
-from holdfast.overlay.session import heartbeat_problem
+from holdfast.overlay.session import HEARTBEATS_MISSED_MAX, HELLO_WITHIN_NS, heartbeat_problem
 from holdfast.overlay.transport import (
     Close,
     Connect,
@@ -66,6 +66,9 @@ from holdfast.overlay.transport import (
 )
 
 __all__ = ["ClientCore"]
+
+#: While the client waits for an answer, this many buffers' worth of items may wait to be consumed.
+AWAITING_BUFFERS_MAX: Final = 10
 
 #: After these there is no point in coming back.
 FINAL: Final = {
@@ -126,7 +129,7 @@ class ClientCore:
             case Received(connection, messages):
                 return self._on_received(connection, messages, now)
             case Submit(publications):
-                return self._on_submit(publications)
+                return self._on_submit(publications, now)
             case Consumed(number, count):
                 return self._on_consumed(number, count, now)
             case Wake():
@@ -141,7 +144,7 @@ class ClientCore:
             case Disconnected(connection, reason):
                 return self._on_disconnected(connection, reason, now)
             case AddSubscription(number, filter, buffer):
-                return self._on_add(number, filter, buffer)
+                return self._on_add(number, filter, buffer, now)
             case EndSubscription(number):
                 return self._on_end(number, now)
             case Leave():
@@ -180,7 +183,7 @@ class ClientCore:
         self._connection = connection
         self._session += 1
         self._heard_at = now
-        self._silent_after_ns = self._settings.detect_after_ns
+        self._silent_after_ns = max(self._settings.detect_after_ns, HELLO_WITHIN_NS)
         settings = self._settings
         hello = Hello(
             self.name,
@@ -293,7 +296,9 @@ class ClientCore:
         self._broker = welcome.node
         self._attempts = 0
         self._heartbeat_at = now + self._settings.heartbeat_ns
-        self._silent_after_ns = max(self._settings.detect_after_ns, 3 * welcome.heartbeat_ns)
+        self._silent_after_ns = max(
+            self._settings.detect_after_ns, HEARTBEATS_MISSED_MAX * welcome.heartbeat_ns
+        )
         effects: list[Effect] = [Ready(welcome.node, welcome.last_number)]
         again: list[Message] = [
             self._subscribe(number, subscription.filter)
@@ -316,15 +321,15 @@ class ClientCore:
 
     # Publishing
 
-    def _on_submit(self, publications: list[Publication]) -> list[Effect]:
+    def _on_submit(self, publications: list[Publication], now: Instant) -> list[Effect]:
         self._outbox.submit(publications)
         if self._broker is None or self._connection is None or not publications:
             return []
-        return [Send(self._connection, publishes(publications))]
+        return [Send(self._connection, publishes(publications)), *self._resume_if_possible(now)]
 
     def _on_accepted(self, upto: int, duplicates: tuple[int, ...]) -> list[Effect]:
         highest = self._outbox.accept(upto)
-        return [Acknowledged(highest, duplicates)] if highest else []
+        return [*([Acknowledged(highest, duplicates)] if highest else []), *self._pause_if_full()]
 
     def _on_rejected(self, n: int, problem: str) -> list[Effect]:
         return [NotAccepted(n, problem)] if self._outbox.reject(n) else []
@@ -342,22 +347,22 @@ class ClientCore:
         vector = (Element(self.name, self._settings.incarnation, self._control_seq),)
         return Subscribe(self._id(number), filter, vector)
 
-    def _on_add(self, number: int, filter: str, buffer: int) -> list[Effect]:
+    def _on_add(self, number: int, filter: str, buffer: int, now: Instant) -> list[Effect]:
         assert number not in self._inbox.subscriptions, "a number is used once"
         self._inbox.subscriptions[number] = Subscription(filter, buffer)
         if self._broker is None or self._connection is None:
             return []
-        return [Send(self._connection, [self._subscribe(number, filter)])]
+        return [Send(self._connection, [self._subscribe(number, filter)]), *self._resume_if_possible(now)]
 
     def _on_confirmed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> list[Effect]:
         mine = self._inbox.subscriptions.get(subscription.number) if self._is_mine(subscription) else None
         if mine is None:
             return []  # it has ended meanwhile
         mine.is_current = True
-        if mine.is_confirmed:
-            return []  # again, after a reconnection
+        if mine.is_confirmed:  # and now again, after a reconnection
+            return self._pause_if_full()
         mine.is_confirmed = True
-        return [Subscribed(subscription.number, partial)]
+        return [Subscribed(subscription.number, partial), *self._pause_if_full()]
 
     def _on_refused(self, subscription: SubscriptionId, problem: str, now: Instant) -> list[Effect]:
         if (
@@ -380,15 +385,21 @@ class ClientCore:
         if not self._is_mine(subscription) or subscription.number not in self._ending:
             return []
         del self._ending[subscription.number]
-        return [Unsubscribed(subscription.number)]
+        return [Unsubscribed(subscription.number), *self._pause_if_full()]
 
     # Deliveries
 
     def _on_deliveries(self, message: Deliveries) -> list[Effect]:
         return [*self._inbox.take(message), *self._pause_if_full()]
 
+    @property
+    def _room(self) -> int:
+        """How many buffers' worth may wait. Answers come as events do: whoever waits for one must go on reading."""
+        awaits = len(self._outbox) or self._ending or self._inbox.is_unconfirmed
+        return AWAITING_BUFFERS_MAX if awaits else 1
+
     def _pause_if_full(self) -> list[Effect]:
-        if self._paused or self._connection is None or not self._inbox.is_full:
+        if self._paused or self._connection is None or not self._inbox.is_full(self._room):
             return []
         self._paused = True
         return [Pause(self._connection)]
@@ -398,7 +409,7 @@ class ClientCore:
         return self._resume_if_possible(now)
 
     def _resume_if_possible(self, now: Instant) -> list[Effect]:
-        if not self._paused or self._connection is None or not self._inbox.has_room:
+        if not self._paused or self._connection is None or not self._inbox.has_room(self._room):
             return []
         self._paused = False
         self._heard_at = now  # while nothing was read, nothing could be heard

@@ -42,6 +42,12 @@ class Farewell(StrEnum):
     VERSION = "version"  #: no protocol version in common
     MISMATCH = "mismatch"  #: two brokers whose networks are configured differently
     STOPPING = "stopping"  #: this node is shutting down; come back later
+    FULL = "full"  #: there is no room for another client; come back later
+    OTHER = "other"  #: something a later version says
+
+    @classmethod
+    def _missing_(cls, value: object) -> Farewell:
+        return cls.OTHER
 
 
 @dataclass(frozen=True, slots=True)

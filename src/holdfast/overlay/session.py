@@ -11,6 +11,7 @@ __all__ = [
     "HEARTBEATS_MISSED_MAX",
     "HEARTBEAT_MAX_NS",
     "HEARTBEAT_MIN_NS",
+    "HELLO_WITHIN_NS",
     "Session",
     "common_version",
     "heartbeat_problem",
@@ -18,6 +19,10 @@ __all__ = [
 
 #: A peer that promised to be heard every h is given up after this many h at the earliest.
 HEARTBEATS_MISSED_MAX = 3
+
+#: A peer must introduce itself within this time. Silence is judged by heartbeats, and before the Hello there are none:
+#: a round trip may be longer than the time after which a neighbour is given up.
+HELLO_WITHIN_NS = 5 * SECOND
 
 #: What a peer may promise: less often and its death goes unnoticed, more often and it is noise.
 HEARTBEAT_MIN_NS = 1 * MILLISECOND
