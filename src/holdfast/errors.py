@@ -18,6 +18,7 @@
     ├── EnvironmentsFault
     │   ├── NetworksFault       client/errors: Refused, Unknown, TakenOver, Unreachable, TimedOut, GapFound
     │   ├── CannotListen        runtime/broker_process: an address that cannot be had
+    │   ├── CannotStore         runtime/disk: a folder of ours that cannot be read or written now
     │   └── DamagedFile         runtime/disk: a file of ours that cannot be read back
     └── DriverFailed            runtime/driver: a bug of ours stopped a node
 

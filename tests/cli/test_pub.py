@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from bare_port import BarePort
 from holdfast.cli import pub as module
 from holdfast.cli.main import main
+from holdfast.cli.network import Target
 from holdfast.cli.pub import LineSplitter
+from holdfast.client.effect import Ended
+from holdfast.client.errors import TakenOver
+from holdfast.messages.session import Farewell
 from running import Running, write_network
+from scenario import scenario
 
 
 def summary(err: str) -> str:
@@ -155,6 +163,30 @@ def test_a_network_that_goes_away_and_stays_away_is_said(tmp_path: Path) -> None
     assert status == 1
     assert summary(err.splitlines()[0]) == ("holdfast: 1 events accepted, 2 not known to be accepted")
     assert "#2: not known whether it was accepted: no answer for 1 s; retry with n=2" in err
+
+
+@scenario
+async def test_a_publisher_that_is_taken_over_says_what_it_did(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = BarePort()
+
+    async def lines() -> AsyncIterator[tuple[int, bytes]]:
+        yield 1, b"{}"
+        await asyncio.sleep(0)
+        port.accepts = False
+        yield 2, b"{}"
+        yield 3, b"{}"
+        port.say(Ended(Farewell.TAKEN_OVER, "by another"))
+        yield 4, b"{}"
+
+    monkeypatch.setattr(module, "connect", lambda *arguments, **options: port.connect())
+    monkeypatch.setattr(module, "_input_lines", lines)
+    options = Namespace(topic="a", name="me", window=10, timeout=1.0)
+    with pytest.raises(TakenOver):
+        await module._publish(options, Target("bare://", insecure=False))
+    said = summary(capsys.readouterr().err)
+    assert said == "holdfast: 1 events accepted, 2 not known to be accepted"
 
 
 def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:

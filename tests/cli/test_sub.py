@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import json
+import os
 import signal
+import sys
+import termios
 from pathlib import Path
 
 import pytest
 
 from holdfast.cli.main import main
-from holdfast.cli.sub import _first, _json_line, _text_line
+from holdfast.cli.sub import _first, _json_line, _text_line, write_beside
 from holdfast.client.item import Gap
 from holdfast.events.event import make_event
 from holdfast.events.json_form import event_from_json
@@ -121,7 +126,80 @@ def test_the_address_comes_from_the_environment_or_the_file_beside_it(
         sub.wait_for(f"at {urls[0]} ", "err")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "environment", "file"),
+    [
+        (["--url", "holdfast://0.0.0.0:{port}", "--insecure"], {}, ""),
+        (["--url", "holdfast://0.0.0.0:{port}"], {"HOLDFAST_INSECURE": "true"}, ""),
+        ([], {}, "insecure = true"),
+        ([], {"HOLDFAST_INSECURE": "true"}, ""),
+    ],
+    ids=["flag", "variable", "file", "variable above the file"],
+)
+def test_an_address_beyond_this_machine_is_for_those_who_say_so(
+    tmp_path: Path, urls: list[str], arguments: list[str], environment: dict[str, str], file: str
+) -> None:
+    port = urls[0].rpartition(":")[2]  # as 0.0.0.0 it is no loopback address, and reached all the same
+    lines = ['name = "x"', file, "[[broker]]", 'name = "b1"', f'listen = "0.0.0.0:{port}"']
+    (tmp_path / "network.toml").write_text("\n".join(lines))
+    said = [argument.format(port=port) for argument in arguments]
+    with Running("sub", "#", *said, environment=environment, cwd=tmp_path) as sub:
+        sub.wait_for(f"at holdfast://0.0.0.0:{port} ", "err")
+    with Running("pub", "a", *said, environment=environment, cwd=tmp_path) as pub:
+        assert pub.ended()[0] == 0
+
+
+def test_an_address_beyond_this_machine_is_refused_to_all_others(tmp_path: Path) -> None:
+    for environment, problem in [
+        ({}, "only loopback is allowed"),
+        ({"HOLDFAST_INSECURE": "yes"}, "HOLDFAST_INSECURE is 'yes'; expected true or false"),
+    ]:
+        with Running("sub", "#", "--url", "holdfast://0.0.0.0:1", environment=environment) as sub:
+            status, _, err = sub.ended()
+        assert status == 2
+        assert problem in err
+
+
 # How items are written
+
+
+def test_a_reader_that_stops_reading_does_not_stop_the_loop() -> None:
+    reads, writes = os.pipe()
+    text = "x" * 1_000_000  # more than any pipe holds
+
+    async def main() -> bytes:
+        with os.fdopen(writes, "w") as output:
+            writing = asyncio.create_task(write_beside(output, text))
+            while not fcntl.ioctl(reads, termios.FIONREAD, bytes(4)).strip(b"\0"):
+                await asyncio.sleep(0)  # the loop goes on, though the text cannot
+            assert not writing.done()
+            read = await asyncio.to_thread(_read_all, reads, len(text))
+            await writing
+        return read
+
+    assert asyncio.run(main()) == text.encode()
+    os.close(reads)
+
+
+def _read_all(source: int, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        data += os.read(source, 1 << 16)
+    return data
+
+
+def test_a_subscriber_whose_reader_has_stopped_can_be_interrupted(urls: list[str]) -> None:
+    with Running("sub", "stuck/#", "--url", urls[0]) as sub:
+        sub.wait_for("subscribed", "err")
+        long: dict[str, object] = {"topic": "stuck/x", "attributes": {"long": "x" * 1000}}
+        publish(urls[0], *[long] * 300)
+        output = sub.process.stdout
+        assert output is not None
+        full = fcntl.fcntl(output, fcntl.F_GETPIPE_SZ)
+        while int.from_bytes(fcntl.ioctl(output, termios.FIONREAD, bytes(4)), sys.byteorder) < full // 2:
+            assert sub.process.poll() is None
+        sub.tell(signal.SIGINT)
+        assert sub.process.wait(20) == 130
 
 
 def test_a_gap_stands_where_it_is() -> None:
@@ -155,4 +233,6 @@ def test_the_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit):
         main(["sub", "--help"])
     shown = capsys.readouterr().out
-    assert all(option in shown for option in ("--json", "--count", "--timeout", "--name", "--url"))
+    assert all(
+        option in shown for option in ("--json", "--count", "--timeout", "--name", "--url", "--insecure")
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import holdfast
 from holdfast import Event, Gap, Receipt
 from holdfast.client.aio import Network
+from holdfast.errors import EnvironmentsFault
 from holdfast.events.event import Limits
 from holdfast.events.value import Value
 from scenario import scenario
@@ -250,6 +252,19 @@ async def test_with_a_state_folder_a_clock_that_is_set_back_changes_nothing(
         assert ticks == list(range(ticks[0], ticks[0] + 3))
         assert ticks[0] > max(highest, now // 1000)
         highest = ticks[-1]
+
+
+@scenario
+async def test_a_state_folder_that_fails_later_is_said_by_the_publish_and_by_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "me"
+    async with tcp_world() as world, holdfast.connect(world.url, name="me", state=folder) as network:
+        shutil.rmtree(folder)
+        folder.write_text("in the way")
+        for publishing in (network.publish("a"), network.publish("a", n=5), network.publisher().send("a")):
+            with pytest.raises(EnvironmentsFault, match=str(folder)):
+                await publishing
+        folder.unlink()
+        assert (await network.publish("a")).pubend == "me"
 
 
 @scenario

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 import holdfast
 from holdfast import Event, Receipt, sync
 from holdfast.embedded.network import Network
+from holdfast.errors import EnvironmentsFault
 from two_worlds import tcp_world
 
 
@@ -140,6 +142,35 @@ def test_errors_are_those_of_the_client_with_async(url: str) -> None:
         with pytest.raises(holdfast.Closed):
             call()
     network.close()
+
+
+def test_an_event_that_gets_no_number_says_why_and_so_does_every_later_call(url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "me"
+    with sync.connect(url, name="me", state=folder) as network:
+        shutil.rmtree(folder)
+        folder.write_text("in the way")
+        out = network.publisher()
+        for call in (out.send("a").receipt, out.flush, lambda: out.send("a")):
+            with pytest.raises(EnvironmentsFault, match=str(folder)):
+                call()
+        with pytest.raises(EnvironmentsFault, match=str(folder)):
+            network.publish("a")
+        folder.unlink()
+        assert network.publish("a").pubend == "me"
+
+
+def test_whatever_keeps_an_event_from_being_handed_over_is_told(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    with sync.connect(url) as network:
+        out = network.publisher()
+        monkeypatch.setattr(out._publisher, "send_packed", broken)
+        for call in (out.send("a").receipt, out.flush, lambda: out.send("a")):
+            with pytest.raises(ZeroDivisionError):
+                call()
 
 
 def test_closing_wakes_whoever_waits_in_another_thread(url: str) -> None:

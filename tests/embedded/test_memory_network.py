@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Any
 
 import pytest
@@ -214,11 +214,66 @@ async def test_a_bug_in_the_network_leaves_nobody_waiting(monkeypatch: pytest.Mo
                 await holdfast.connect(net.url)
 
 
+@pytest.mark.parametrize("name", ["me", None])
+@scenario
+async def test_a_client_that_has_left_leaves_nothing_behind(name: str | None) -> None:
+    def size_of(net: memory.Network) -> list[int]:
+        world = net._world
+        kept: list[Sized] = [world.nodes, world.network._hosts, world.network._links, net._ports, net._hosts]
+        return [len(each) for each in kept]
+
+    with memory.Network("hotel", brokers=2) as net:
+        before = size_of(net)
+        for _ in range(3):
+            async with holdfast.connect(net.url, name=name) as network, network.subscribe("a") as items:
+                await network.publish("a")
+                assert len(numbers_of([await items.get()])) == 1
+        net.crash("b1")
+        with pytest.raises(holdfast.Unreachable):
+            await holdfast.connect(net.url, name=name, timeout=0.01)
+        assert size_of(net) == before
+
+
+@scenario
+async def test_a_client_that_leaves_twice_does_not_put_out_the_next_of_its_name() -> None:
+    with memory.Network("hotel") as net:
+        first = await holdfast.connect(net.url, name="me")
+        await first.close()
+        async with holdfast.connect(net.url, name="me") as network:
+            await first.close()
+            net.cut("me", "b1")
+            net.heal("me")
+            assert (await network.publish("a")).pubend == "me"
+
+
+@scenario
+async def test_a_client_that_is_gone_without_goodbye_is_missed_at_once(stepped: memory.Network) -> None:
+    network = await holdfast.connect(stepped.url, name="me")
+    await network._port.stop()
+    stepped.advance(0)
+    assert stepped.status("b1")["clients"] == {"connected": 0, "away": 1}
+    with pytest.raises(holdfast.TimedOut):
+        await network.close(timeout=0)
+
+
+@scenario
+async def test_why_a_broker_cannot_be_reached_is_said_as_over_tcp() -> None:
+    with memory.Network("down") as net:
+        net.crash("b1")
+        with pytest.raises(holdfast.Unreachable, match="cannot reach the broker: refused"):
+            await holdfast.connect(net.url, timeout=0.01)
+
+
 def test_a_name_is_free_again_once_the_network_is_closed() -> None:
     with memory.Network("once"), pytest.raises(InvalidOption, match=r"there is a network 'once' .* already"):
         memory.Network("once")
     with memory.Network("once") as net:
         assert net.url == "memory://once"
+        net.close()
+        with memory.Network("once"):
+            net.close()
+            with pytest.raises(InvalidOption, match="already"):
+                memory.Network("once")
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

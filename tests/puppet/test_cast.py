@@ -13,18 +13,20 @@ from pathlib import Path
 import pytest
 
 from holdfast.puppet.cast import Cast, NotDriven
-from holdfast.puppet.control import Report, WriteStatus
-from holdfast.puppet.folder import CONFIGURATION_FILE, SCRIPT_FILE, home_of
+from holdfast.puppet.control import Perform, Report, WhenSettled
+from holdfast.puppet.folder import CONFIGURATION_FILE, SCRIPT_FILE, home_of, trace_of
+from holdfast.puppet.trace_file import read_trace_file
 from holdfast.runtime import clock
 from holdfast.scenarios.configuration import parse_configuration
+from performances import PAIR
 
 ALONE = "Site s Parent none\nProcess b is broker On s URL tcp://localhost:{port}/b\n"
 
 
 @contextmanager
-def cast(folder: Path, port: int = 0) -> Iterator[Cast]:
-    """A broker alone, in the running loop; it is gone when the block is left."""
-    configuration = parse_configuration(ALONE.format(port=port))
+def cast(folder: Path, port: int = 0, network: str = ALONE) -> Iterator[Cast]:
+    """A broker alone, or a whole network, in the running loop; it is gone when the block is left."""
+    configuration = parse_configuration(network.format(port=port))
     (folder / CONFIGURATION_FILE).write_text(str(configuration), "utf-8")
     (folder / SCRIPT_FILE).write_text("", "utf-8")
     found = Cast(configuration, folder)
@@ -94,12 +96,28 @@ def test_a_process_that_fails_on_an_order_says_why(tmp_path: Path) -> None:
     async def play() -> None:
         with cast(tmp_path) as found:
             await found.come_up()
-            found.puppets["b"].say(WriteStatus(1))  # before the script began: a line without a time
+            found.puppets["b"].say(Perform(99, None, 1))  # the script has no such line
             failure = await failure_of(found)
             assert failure.problem == "exited with status 1"
-            assert "before the script began" in failure.last_words
+            assert "KeyError: 99" in failure.last_words
 
     asyncio.run(play())
+
+
+def test_a_session_lost_before_the_script_began_is_nobodys_failure_and_in_no_trace(tmp_path: Path) -> None:
+    async def play() -> None:
+        with cast(tmp_path, network=PAIR) as found:
+            await found.come_up()
+            found.crash("b2")
+            await found.restart("b2")
+            await found.ask("u2", lambda ticket: WhenSettled(True, ticket))
+            await found.ask("b1", lambda ticket: WhenSettled(True, ticket))
+            await found.begin(clock.now())
+            await found.stop()
+            assert not found.failure.done()
+
+    asyncio.run(play())
+    assert all(not read_trace_file(trace_of(tmp_path, name)) for name in ("b1", "b2", "u2"))
 
 
 def test_stopping_ends_a_process_and_nobody_calls_that_a_failure(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from holdfast.puppet.control import (
     decode_order,
     encode,
 )
+from holdfast.scenarios.drain import Standing
 
 ORDERS: list[Order] = [
     Start(0, False, None, [], [], None),
@@ -41,7 +42,7 @@ ANSWERS: list[Answer] = [
     Started(3330),
     Failed("cannot listen\non it"),
     Completed(3),
-    Reported(4, True, [Traffic("b1", 2, 3)]),
+    Reported(4, Standing(True, False, False, ("b1",)), [Traffic("b1", 2, 3)]),
 ]
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from holdfast.puppet.control import Reported, Traffic
 from holdfast.puppet.drain import are_at_rest, is_consistent
+from holdfast.scenarios.drain import Standing
 
 
-def report(*sessions: tuple[str, int, int], is_idle: bool = True) -> Reported:
-    return Reported(1, is_idle, [Traffic(*session) for session in sessions])
+def report(*sessions: tuple[str, int, int]) -> Reported:
+    return Reported(1, Standing(), [Traffic(*session) for session in sessions])
 
 
 AT_REST = {"a": report(("b", 3, 2)), "b": report(("a", 2, 3), ("c", 1, 1)), "c": report(("b", 1, 1))}
@@ -28,16 +29,21 @@ def test_a_process_alone_is_at_rest() -> None:
     "changed",
     [
         {"a": report(("b", 4, 2))},  # one message is under way
-        {"a": report(("b", 3, 2), is_idle=False)},  # somebody holds something
         {"a": report()},  # only one end knows of the session: it is being lost
         {"c": report(("b", 1, 1), ("frozen", 1, 1))},  # the other end does not report
         {"a": report(("b", 3, 2), ("b", 1, 1))},  # a session is about to be replaced
-        {"a": report(("", 0, 0), ("b", 3, 2))},  # a stranger
     ],
 )
 def test_no_rest_is_seen_where_something_is_under_way(changed: dict[str, Reported]) -> None:
     assert not is_consistent(AT_REST | changed)
     assert not are_at_rest(AT_REST | changed, AT_REST | changed)
+
+
+def test_a_connection_on_which_nobody_has_introduced_himself_is_no_session_yet() -> None:
+    """Somebody dials a frozen process, say: it accepts, and never answers."""
+    dialling = AT_REST | {"c": report(("", 1, 0), ("", 1, 0), ("b", 1, 1))}
+    assert are_at_rest(dialling, dialling)
+    assert are_at_rest(AT_REST, dialling)
 
 
 def test_one_round_proves_nothing() -> None:

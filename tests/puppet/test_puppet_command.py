@@ -167,15 +167,22 @@ def wait_until_frozen(family: Family) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux")
-def test_ctrl_c_stops_everything_and_keeps_the_trace(scenario: Scenario, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_everything_and_keeps_the_trace(
+    scenario: Scenario, tmp_path: Path, stop: signal.Signals
+) -> None:
     trace = tmp_path / "trace.jsonl"
-    with Running(*scenario(PAIR, LONG), "--trace", str(trace)) as run:
+    folders = tmp_path / "folders"
+    folders.mkdir()
+    environment = {"TMPDIR": str(folders)}
+    with Running(*scenario(PAIR, LONG), "--trace", str(trace), environment=environment) as run:
         family = Family(run.process.pid)
         wait_until_frozen(family)
-        run.tell(signal.SIGINT)
+        run.tell(stop)
         status, said, _ = run.ended()
         assert status == 130
         assert family.look() == {}
+    assert not list(folders.iterdir())
     assert ["drained", "no"] in [line.split() for line in said.splitlines()]
     lines = read_trace_file(trace)
     assert [line["kind"] for line in lines if line["node"] == "master"] == ["run", "freeze", "end"]

@@ -62,8 +62,13 @@ def test_a_node_that_never_wrote_has_an_empty_trace(tmp_path: Path) -> None:
     assert read_trace_file(tmp_path / "nobody") == []
 
 
-def test_nothing_is_told_before_the_script_began(tmp_path: Path) -> None:
-    file = TraceFile(tmp_path / "t", "b1", lambda: 0)
-    with pytest.raises(AssertionError, match="before the script began"):
-        file.write("crash", {"nodes": []})
+def test_what_is_told_before_the_script_began_is_left_out(tmp_path: Path) -> None:
+    times = iter([9 * SECOND, 10 * SECOND])
+    file = TraceFile(tmp_path / "t", "b1", lambda: next(times))
+    file.write("disconnect", {"nodes": ["b1", "b2"]})  # nobody knows yet when that is
+    file.began = 10 * SECOND
+    file.write("disconnect", {"nodes": ["b1", "b2"]})
+    file.write("reconnect", {"nodes": ["b1", "b2"]})
     file.close()
+    lines = read_trace_file(tmp_path / "t")
+    assert [(line["t"], line["i"], line["kind"]) for line in lines] == [(0.0, 1, "reconnect")]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from holdfast.scenarios.trace import TraceLine
-from performances import performed
+from performances import PAIR, performed
 from simulations import numbers, of_kind, promises_kept, simulated
 
 NETWORK = """
@@ -68,3 +70,58 @@ def test_events_are_numbered_alike_however_their_publications_interleave() -> No
     real, virtual = performed(NETWORK, script), simulated(NETWORK, script)
     assert numbers(real.trace, "publish", node="p2") == list(range(1, 161))
     assert deliveries(real.trace) == deliveries(virtual.trace)
+
+
+#: Later than what goes before it, in real time too.
+TEN = "Wait 50\nPublisher p Publish 10 Ontopic orders Interval 2\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "accepted"),
+    [
+        pytest.param(f"Crash b1\n{TEN}", 0, id="its broker is down"),
+        pytest.param(f"Isolate p\n{TEN}", 0, id="cut off"),
+        pytest.param(f"Freeze b1\n{TEN}", 0, id="its broker is frozen"),
+        pytest.param(f"Subscriber u1 Subscribe orders\nFreeze u1\n{TEN}", 10, id="frozen"),
+        pytest.param(f"Crash b2\nAt 0 Subscriber u2 Subscribe orders\n{TEN}", 10, id="never confirmed"),
+        pytest.param(
+            f"Subscriber u1 Subscribe orders\nSlow u1 100\nAt 300 Subscriber u1 Disconnect\n{TEN}",
+            10,
+            id="unplugged",
+        ),
+    ],
+)
+def test_both_worlds_drain_alike(script: str, accepted: int) -> None:
+    for world in (simulated, performed):
+        result = world(PAIR, script)
+        assert len(of_kind(result.trace, "accepted")) == accepted, world.__name__
+        assert result.drained, world.__name__
+        assert promises_kept(result.trace)
+
+
+def test_both_worlds_wait_for_a_publisher_that_dials_rarely() -> None:
+    network = """ProbeEvery 1500
+        Site s Parent none
+        Process b is broker On s URL tcp://localhost:0/b
+        Process p is publisher On s URL tcp://localhost:0/p
+        """
+    for world in (simulated, performed):
+        result = world(network, f"Crash b\n{TEN}Wait 2000\nRestart b\n")
+        assert numbers(result.trace, "accepted") == list(range(1, 11)), world.__name__
+        assert result.drained, world.__name__
+
+
+@pytest.mark.parametrize("fault", ["Freeze p\n", "Wait 100\nFreeze p\n"])
+def test_a_frozen_publisher_begins_what_it_was_told_when_it_goes_on(fault: str) -> None:
+    script = f"{fault}Publisher p Publish 10 Ontopic orders Interval 20\nWait 400\nUnfreeze p\n"
+    for world in (simulated, performed):
+        trace = world(PAIR, script).trace
+        times = [line["t"] for line in of_kind(trace, "publish")]
+        assert times[0] >= of_kind(trace, "unfreeze")[0]["t"], world.__name__
+        assert times[-1] - times[0] >= 0.9 * 9 * 0.02, world.__name__
+
+
+def test_a_publisher_does_not_hear_what_is_said_after_its_crash() -> None:
+    for world in (simulated, performed):
+        trace = world(PAIR, "Crash p\nPublisher p Publish 10 Ontopic orders Interval 0\nWait 100\n").trace
+        assert not of_kind(trace, "publish"), world.__name__

@@ -3,11 +3,19 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Accepted
+from holdfast.messages.publications import (
+    Accepted,
+    Batch,
+    Deliveries,
+    Publication,
+    Publications,
+    Publish,
+)
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
 from holdfast.overlay.transport import Close, Connected, Disconnected, Received, Send
 from holdfast.puppet.control import Traffic
 from holdfast.puppet.watched import Watched
+from holdfast.wire.frame import FrameReader, encode_parted, header
 from scripted_core import ScriptedCore
 
 HELLO = Hello("ann", Kind.CLIENT, 1, 1, "anonymous", 100)
@@ -38,6 +46,23 @@ def test_heartbeats_are_not_counted() -> None:
     core = watched(Send(7, [Heartbeat(), WELCOME]))
     heard(core, Heartbeat(), HELLO, Heartbeat())
     assert core.sessions() == [Traffic("ann", 1, 1)]
+
+
+def test_a_large_batch_counts_the_same_however_the_link_parts_it() -> None:
+    batch = Batch([Publication("p", n, b"x" * 600_000) for n in range(1, 4)])
+    whole: list[Message] = [Publications("s", batch, range(3)), Deliveries("s", batch, range(3), [(1,)] * 3)]
+    reader, frames = FrameReader(), [frame for message in whole for frame in encode_parted(message)]
+    assert len(frames) > len(whole)
+    parts = [
+        message
+        for number, (kind, body) in enumerate(frames, start=1)
+        for message in reader.feed(header(kind, number, len(body)) + body)
+    ]
+    core = watched(Send(7, [WELCOME, *whole]))
+    heard(core, HELLO, *parts)
+    assert core.sessions() == [Traffic("ann", 1 + 6, 1 + 6)]
+    core.step(Received(7, [Publish(batch)]), 0)
+    assert core.sessions() == [Traffic("ann", 7, 10)]
 
 
 def test_a_peer_that_was_dialled_is_known_by_its_welcome() -> None:

@@ -14,6 +14,7 @@ from holdfast.messages.message import Message
 from holdfast.messages.publications import Accepted, Rejected
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Kind
 from holdfast.overlay.transport import Close, Connected, Disconnected, Pause, Received, Resume, Send
+from holdfast.runtime import clock
 from holdfast.runtime.link import FIRST_FRAME_BYTES_MAX, TRANSPORT_BYTES, LinkLimits
 from holdfast.wire.frame import FRAME_BYTES_MAX, header
 from raw_peer import RawPeer, frames, hello, wait_until
@@ -23,6 +24,8 @@ SAID: list[Message] = [hello("p"), Heartbeat(), Accepted(1), Rejected(2, "x" * 3
 
 #: Much more than the kernel's buffers for a connection on loopback.
 FLOOD: list[Message] = [Rejected(n, "x" * 65_000) for n in range(400)]
+FLOOD_BYTES = 400 * 65_000
+PATIENCE_NS = 3600 * SECOND
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -149,6 +152,55 @@ def test_a_peer_that_does_not_read_is_dropped_and_told_while_another_gets_everyt
                 assert last.farewell is Farewell.TOO_SLOW
                 assert core.lost == {1: f"too-slow: {last.reason}"}
             assert log.reasons("warning") == [f"too-slow: {last.reason}"]
+
+    asyncio.run(main())
+
+
+def test_a_burst_over_the_buffer_reaches_a_peer_that_reads() -> None:
+    async def main() -> None:
+        core = ScriptedCore(flooding)
+        limits = LinkLimits(client_buffer_bytes_max=FLOOD_BYTES // 2)
+        async with driven(core, limits=limits) as (driver, port), await RawPeer.dial(port) as peer:
+            await wait_until(lambda: core.connections)
+            driver.submit("flood")
+            assert [await peer.next() for _ in FLOOD] == FLOOD
+            assert not core.lost
+
+    asyncio.run(main())
+
+
+def test_a_peer_that_stays_behind_is_dropped_though_it_was_a_burst_that_left_it_there() -> None:
+    async def main() -> None:
+        core = ScriptedCore(
+            lambda stimulus: flooding(stimulus) or ([Send(1, [Heartbeat()])] if stimulus == "beat" else [])
+        )
+        limits = LinkLimits(client_buffer_bytes_max=FLOOD_BYTES // 3, slow_ns=20 * MILLISECOND)
+        async with driven(core, limits=limits) as (driver, port), await RawPeer.dial(port):
+            await wait_until(lambda: core.connections)
+            flooded = clock.now()
+            driver.submit("flood")
+
+            def lost_at_a_beat() -> bool:
+                driver.submit("beat")
+                return bool(core.lost)
+
+            await wait_until(lost_at_a_beat)
+            assert "too-slow" in core.lost[1]
+            assert clock.now() - flooded >= 20 * MILLISECOND
+
+    asyncio.run(main())
+
+
+def test_who_has_caught_up_may_fall_behind_again() -> None:
+    async def main() -> None:
+        core = ScriptedCore(flooding)
+        limits = LinkLimits(client_buffer_bytes_max=FLOOD_BYTES // 2, slow_ns=PATIENCE_NS)
+        async with driven(core, limits=limits) as (driver, port), await RawPeer.dial(port) as peer:
+            await wait_until(lambda: core.connections)
+            for _ in range(2):
+                driver.submit("flood")
+                assert [await peer.next() for _ in FLOOD] == FLOOD
+                assert driver.connections.open[1]._behind_since is None
 
     asyncio.run(main())
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.runtime.disk import DamagedFile, NumberStore, next_incarnation
+from holdfast.errors import EnvironmentsFault
+from holdfast.runtime.disk import CannotStore, DamagedFile, NumberStore, next_incarnation
 
 
 class Crash(Exception):
@@ -65,6 +66,38 @@ def test_a_number_is_returned_only_after_file_and_folder_are_synced(
     assert calls() == 3  # the file, its renaming, the folder
 
 
+def test_every_folder_that_is_made_is_synced_into_the_one_above_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        synced.append(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    folder = tmp_path / "data" / "brokers" / "b1"
+    next_incarnation(folder)
+    above = [tmp_path, tmp_path / "data", tmp_path / "data" / "brokers"]
+    assert synced[:3] == [path.stat().st_ino for path in above]
+    assert synced[-1] == folder.stat().st_ino
+
+
+def test_a_disk_that_cannot_be_written_is_the_environments_fault_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "file"
+    folder.write_text("in the way")
+    store = NumberStore(folder, "p")
+    calls: list[Callable[[], int]] = [store.next_number, lambda: next_incarnation(folder)]
+    for call in calls:
+        with pytest.raises(CannotStore, match=f"{folder}: .*File exists") as failed:
+            call()
+        assert isinstance(failed.value, EnvironmentsFault)
+        assert failed.value.folder == folder
+    folder.unlink()
+    assert store.next_number() == 1
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_a_crash_while_reserving_loses_numbers_and_repeats_none(
     tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
@@ -102,7 +135,16 @@ def test_two_stores_of_one_publisher_never_give_the_same_number(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "names", [("a", "b"), ("a/b", "a%2Fb"), (".", ".."), ("x" * 300, "x" * 299 + "y"), ("", "é")]
+    "names",
+    [
+        ("a", "b"),
+        ("a/b", "a%2Fb"),
+        (".", ".."),
+        ("x" * 300, "x" * 299 + "y"),
+        ("", "é"),
+        ("x.new", "x"),
+        ("x:new", "x"),
+    ],
 )
 def test_publishers_do_not_share_numbers(tmp_path: Path, names: tuple[str, str]) -> None:
     assert [NumberStore(tmp_path, name).next_number() for name in names] == [1, 1]

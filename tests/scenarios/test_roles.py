@@ -4,16 +4,19 @@ import pytest
 
 from holdfast.broker.broker import Broker
 from holdfast.broker.settings import Neighbour, Routing, Stream
-from holdfast.clock import MILLISECOND
+from holdfast.clock import MILLISECOND, SECOND
 from holdfast.messages.streams import Order
 from holdfast.overlay.transport import Wake
+from holdfast.scenarios.actor import Actor
 from holdfast.scenarios.configuration import parse_configuration
-from holdfast.scenarios.roles import broker_settings, broker_status, client_settings
+from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled
 from simulations import CHAIN
 
 NETWORK = parse_configuration(
     f"{CHAIN}RoutingPolicy flooding\nOrdering NO\nHeartbeat 50\nDetectAfter 300\nProbeEvery 70\n", "network"
 )
+
+ALONE = "Site s Parent none\nProcess b is broker On s URL tcp://localhost:1/b\n"
 
 
 def address(name: str) -> str:
@@ -50,3 +53,22 @@ def test_a_brokers_status_has_tables_queues_and_connections() -> None:
     status = broker_status(broker)
     assert list(status) == ["tables", "queues", "connections"]
     assert list(status["connections"]["neighbours"]) == ["b1", "b3"]
+
+
+def test_a_broker_is_settled_alone_but_not_connected_to_all() -> None:
+    broker = Broker(broker_settings(NETWORK, NETWORK.process("b2"), 1, address))
+    broker.step(Wake(), 0)
+    assert not is_settled(broker, to_all=False)
+    broker.step(Wake(), 10 * SECOND)
+    assert is_settled(broker, to_all=False), "it has given its neighbours up"
+    assert not is_settled(broker, to_all=True)
+    one = parse_configuration(ALONE)
+    alone = Broker(broker_settings(one, one.process("b"), 1, address))
+    alone.step(Wake(), 0)
+    assert is_settled(alone, to_all=True)
+
+
+def test_a_client_is_settled_when_it_is_connected() -> None:
+    actor = Actor(client_settings(NETWORK, NETWORK.process("p"), 1, address))
+    actor.step(Wake(), 0)
+    assert not is_settled(actor, to_all=False)

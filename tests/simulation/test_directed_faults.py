@@ -214,7 +214,7 @@ def test_a_slow_subscriber_slows_nobody_else() -> None:
 def test_a_subscriber_that_is_far_too_slow_is_dropped_told_and_taken_back() -> None:
     """It stops reading, what waits for it outgrows its buffer, and when it reads again it learns what it missed."""
     transcript = Transcript()
-    script = f"{SUBSCRIBE}Slow u2 5\nPublisher p Publish 4000 Ontopic orders Interval 1 Payload 5000\n"
+    script = f"{SUBSCRIBE}Slow u2 5\nPublisher p Publish 4000 Ontopic orders Interval 1 Payload 8000\n"
     script += "Wait 5000\nSlow u2 0\nDrain 5000\nPublisher p Publish 5 Ontopic orders Interval 10\n"
     trace = simulated(CHAIN, script, transcript=transcript).trace
     assert any("u2" in line and "< b2: Goodbye(too-slow" in line for line in transcript.lines)

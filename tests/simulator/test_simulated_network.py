@@ -315,17 +315,20 @@ def test_a_frozen_program_hears_everything_later_in_the_order_in_which_it_came(w
 def test_a_paused_connection_is_read_when_it_is_resumed(wires: Wires) -> None:
     ours, theirs = wires.connect()
     wires.network.arrivals.pause(wires.b, theirs)
+    wires.network.send(wires.a, ours, [Heartbeat()])
+    wires.run(50)
+    assert not wires.network.holds_unread(wires.b), "heartbeats carry nothing"
     wires.network.send(wires.a, ours, accepted(1))
     wires.run(50)
     wires.network.send(wires.a, ours, accepted(2))
     wires.network.close(wires.a, ours, "enough")
     wires.run(50)
     assert not wires.heard
-    assert wires.network.holds_unread()
+    assert wires.network.holds_unread(wires.b)
     wires.network.arrivals.resume(wires.b, theirs)
     wires.run(0)
     assert [said for _, _, said in wires.heard] == [
-        Received(theirs, accepted(1, 2)),
+        Received(theirs, [Heartbeat(), *accepted(1, 2)]),
         Disconnected(theirs, "closed by the peer: enough"),
     ]
 
@@ -354,6 +357,12 @@ def test_who_does_not_read_for_too_long_is_dropped_and_told(wires: Wires, is_fro
     wires.run(50)
     assert not wires.heard
     wires.network.send(wires.a, ours, big)
+    wires.run(900)
+    wires.network.send(wires.a, ours, [Heartbeat()])
+    wires.run(50)
+    assert not wires.losses(), "it has had no second yet"
+    wires.run(100)
+    wires.network.send(wires.a, ours, [Heartbeat()])
     wires.run(50)
     assert wires.losses() == [("a", "too slow: more than 10000 bytes were not read")]
     wires.heard.clear()
@@ -368,10 +377,23 @@ def test_who_does_not_read_for_too_long_is_dropped_and_told(wires: Wires, is_fro
     ]
 
 
+def test_more_than_a_buffer_for_a_moment_is_no_slowness(wires: Wires) -> None:
+    ours, theirs = wires.connect()
+    big: list[Message] = [Publish(Batch([Publication("p", 1, b"x" * 20_000)]))]
+    for _ in range(3):
+        wires.network.arrivals.pause(wires.b, theirs)
+        wires.network.send(wires.a, ours, big)
+        wires.run(600)
+        wires.network.arrivals.resume(wires.b, theirs)
+        wires.run(50)
+    assert len(wires.messages("b")) == 3
+    assert not wires.losses()
+
+
 def test_who_was_dropped_may_read_why_for_a_while_and_no_longer(wires: Wires) -> None:
     ours, theirs = wires.connect()
     wires.network.arrivals.pause(wires.b, theirs)
-    wires.network.send(wires.a, ours, [Publish(Batch([Publication("p", 1, b"x" * 11_000)]))])
+    wires.network.send(wires.a, ours, [Publish(Batch([Publication("p", 1, b"x" * 41_000)]))])
     wires.run(50)
     wires.network.send(wires.b, theirs, [Heartbeat()])
     wires.run(9_000)

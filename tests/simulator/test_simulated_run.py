@@ -21,6 +21,22 @@ def test_a_trace_has_run_first_end_last_and_begins_at_zero() -> None:
     assert promises_kept(result.trace)
 
 
+def test_the_script_begins_when_brokers_far_apart_have_met() -> None:
+    """By then each has given the other up once, and would serve its clients alone."""
+    script = f"Subscriber u3 Subscribe orders As s\n{PUBLISH}"
+    trace = simulated(f"{CHAIN}Link b1 b2 Delay 200\n", script).trace
+    assert [line["partial"] for line in of_kind(trace, "subscribed")] == [[]]
+    assert numbers(trace, "deliver") == list(range(1, 11))
+    assert promises_kept(trace)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 5, 6])
+def test_sessions_lost_before_the_script_began_are_not_in_the_trace(seed: int) -> None:
+    trace = simulated(f"{CHAIN}Seed {seed}\nLink b1 b2 Delay 10 Loss 0.5\n", "Wait 1\n").trace
+    assert (trace[0]["kind"], trace[0]["i"]) == ("run", 1)
+    assert min(line["t"] for line in trace) == 0.0
+
+
 def test_subscribing_waits_for_the_confirmation_and_publishing_for_nothing() -> None:
     trace = simulated(
         CHAIN, f"Subscriber u3 Subscribe orders\n{PUBLISH}Subscriber u2 Subscribe orders\n"
@@ -68,6 +84,36 @@ def test_drain_gives_up_after_its_time() -> None:
     assert of_kind(trace, "status")[0]["t"] == pytest.approx(0.05)
 
 
+def test_drain_waits_for_a_frozen_process_until_it_is_given_up() -> None:
+    script = f"Subscriber u3 Subscribe orders\nFreeze u3\n{PUBLISH}Drain 5000\nStatus\n"
+    result = simulated(CHAIN, script)
+    freeze, status = of_kind(result.trace, "freeze", "status")[:2]
+    assert 0.4 <= status["t"] - freeze["t"] < 0.7
+    assert result.drained
+
+
+def test_drain_waits_for_a_frozen_broker_however_often_it_is_dialled() -> None:
+    """Its neighbours and clients dial it all the time, and are never all at rest at once."""
+    clients = "".join(f"Process c{n} is subscriber On s2 URL tcp://localhost:1{n}/u\n" for n in range(9))
+    assert simulated(f"{CHAIN}ProbeEvery 10\n{clients}", f"Freeze b2\n{PUBLISH}").drained
+
+
+def test_drain_waits_for_a_publish_command_that_a_frozen_publisher_cannot_finish() -> None:
+    assert not simulated(CHAIN, f"Freeze p\n{PUBLISH}").drained
+
+
+def test_drain_does_not_wait_for_a_subscription_that_cannot_be_confirmed() -> None:
+    result = simulated(CHAIN, f"Crash b3\nSubscriber u3 Subscribe orders\n{PUBLISH}Drain 5000\nStatus\n")
+    assert result.drained
+    assert of_kind(result.trace, "status")[0]["t"] < of_kind(result.trace, "accepted")[-1]["t"] + 0.5
+
+
+def test_drain_waits_for_a_publisher_that_will_be_connected_again() -> None:
+    result = simulated(CHAIN, f"Crash b1\n{PUBLISH}Wait 3000\nRestart b1\n")
+    assert result.drained
+    assert numbers(result.trace, "accepted") == list(range(1, 11))
+
+
 def test_a_command_that_never_completes_is_given_up_after_five_seconds() -> None:
     trace = simulated(CHAIN, "Freeze b3\nSubscriber u3 Subscribe orders\nStatus\n").trace
     assert of_kind(trace, "status")[0]["t"] == pytest.approx(5.0)
@@ -79,6 +125,15 @@ def test_every_process_that_is_up_has_a_status() -> None:
     assert list(status) == ["b1", "b2", "b3", "p", "u3"]
     assert status["b2"]["connections"]["neighbours"] == {"b1": "active", "b3": "active"}
     assert status["u3"]["tables"] == {"subscriptions": ["s"]}
+
+
+def test_a_frozen_process_writes_its_status_when_it_goes_on() -> None:
+    script = "Freeze u2\nFreeze b3\nStatus\nStatus\nCrash u2\nRestart u2\nWait 100\nUnfreeze b3\n"
+    trace = simulated(CHAIN, script).trace
+    (unfreeze,) = of_kind(trace, "unfreeze")
+    assert [line["t"] for line in of_kind(trace, "status", node="b3")] == [unfreeze["t"]] * 2
+    assert len(of_kind(trace, "status", node="b2")) == 2
+    assert not of_kind(trace, "status", node="u2"), "who is killed never hears what it was told"
 
 
 def test_what_changes_nothing_is_left_out_of_the_trace() -> None:

@@ -1,8 +1,8 @@
 """A thousand clients at one broker, and whether the others notice when one stops reading.
 
-An event goes to a quarter of the others, forty times a second. As often, the one client is sent half a megabyte: within
-a second its buffers are full, and the broker gives it up. So a run sees both, buffers that grow and the parting. Beside
-it, taking turns, the same with a client that reads.
+An event goes to a quarter of the others, forty times a second. As often, the one client is sent half a
+megabyte: within two seconds its buffers have been full for one, and the broker gives it up. So a run sees both,
+buffers that grow and the parting. Beside it, taking turns, the same with a client that reads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["NOT_READING", "READING", "slow_reader"]
 READING, NOT_READING = "all read", "one does not read"
 EVENTS_PER_SECOND: Final = 80.0  #: every other one for the client that may not read
 FLOOD_BYTES: Final = 512 * 1024
-SECONDS_MIN: Final = 1.0  #: enough for its buffers to overflow
+SECONDS_MIN: Final = 3.0  #: enough for its buffer to overflow, and for the second it may stay so
 
 
 def slow_reader(scale: Scale) -> Iterator[Outcome]:

@@ -12,7 +12,8 @@ from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.network import add_network_arguments, loaded_network
 from holdfast.runtime import logs
 from holdfast.runtime.broker_process import BrokerService, CannotListen, run_broker
-from holdfast.runtime.disk import DamagedFile, next_incarnation
+from holdfast.runtime.disk import CannotStore, DamagedFile, next_incarnation
+from holdfast.runtime.log_writer import LogWriter
 from holdfast.runtime.network_file import BrokerEntry
 
 __all__ = ["add_arguments"]
@@ -41,16 +42,18 @@ def run(options: argparse.Namespace) -> int:
     except KeyError:
         names = ", ".join(broker.name for broker in network.brokers)
         raise Failure(f"{options.network}: there is no broker {options.name}; expected {names}") from None
-    handler = logs.write_to(sys.stderr, form=_log_format(options), level=options.log_level)
-    try:
-        settings = network.settings(entry.name, _incarnation(entry))
-        return run_broker(
-            settings, entry.listen, entry.admin, insecure=network.insecure, on_start=_say_listening
-        )
-    except CannotListen as error:
-        raise Trouble(f"{entry.name}: {error}") from error
-    finally:
-        handler.close()
+    form = _log_format(options)
+    with LogWriter(sys.stderr) as output:
+        handler = logs.write_to(output, form=form, level=options.log_level, has_room=output.has_room)
+        try:
+            settings = network.settings(entry.name, _incarnation(entry))
+            return run_broker(
+                settings, entry.listen, entry.admin, insecure=network.insecure, on_start=_say_listening
+            )
+        except CannotListen as error:
+            raise Trouble(f"{entry.name}: {error}") from error
+        finally:
+            handler.close()
 
 
 def _log_format(options: argparse.Namespace) -> str:
@@ -67,8 +70,8 @@ def _incarnation(entry: BrokerEntry) -> int:
         return next_incarnation(entry.data)
     except DamagedFile as error:
         raise Trouble(str(error)) from error
-    except OSError as error:
-        raise Trouble(f"the folder of {entry.name}, {entry.data}: {error.strerror}") from error
+    except CannotStore as error:
+        raise Trouble(f"the folder of {entry.name}, {error}") from error
 
 
 def _say_listening(service: BrokerService) -> None:

@@ -6,23 +6,36 @@ import argparse
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.init import NETWORK_FILE
-from holdfast.client.errors import NetworksFault
-from holdfast.errors import CallersFault
+from holdfast.errors import CallersFault, EnvironmentsFault
 from holdfast.runtime.network_document import overrides_from_environment, overrides_from_flags
 from holdfast.runtime.network_file import Network, NetworkFileError, read_network
 
-__all__ = ["add_network_arguments", "add_url_argument", "loaded_network", "run_to_end", "url_of"]
+__all__ = [
+    "Target",
+    "add_network_arguments",
+    "add_url_arguments",
+    "loaded_network",
+    "run_to_end",
+    "target_of",
+]
 
 #: The first broker of the file that `holdfast init` writes.
 DEFAULT_URL: Final = "holdfast://127.0.0.1:7000"
 
 Result = TypeVar("Result")
+
+
+class Target(NamedTuple):
+    """Where a client connects; ``insecure``: also if that is beyond this machine."""
+
+    url: str
+    insecure: bool
 
 
 def add_network_arguments(command: argparse.ArgumentParser) -> None:
@@ -39,10 +52,15 @@ def add_network_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_url_argument(command: argparse.ArgumentParser) -> None:
-    """``--url URL``."""
+def add_url_arguments(command: argparse.ArgumentParser) -> None:
+    """``--url URL`` and ``--insecure``."""
     where = f"HOLDFAST_URL, the first broker of {NETWORK_FILE} here, or {DEFAULT_URL}"
     command.add_argument("--url", metavar="URL", help=f"where the network is [{where}]")
+    command.add_argument(
+        "--insecure",
+        action="store_true",
+        help="also beyond this machine, where others can read and forge [HOLDFAST_INSECURE, or what that file says]",
+    )
 
 
 def loaded_network(options: argparse.Namespace, broker: str | None = None) -> Network:
@@ -58,21 +76,27 @@ def loaded_network(options: argparse.Namespace, broker: str | None = None) -> Ne
         raise Failure(f"{count} problems\n{error}" if count > 1 else str(error)) from error
 
 
-def url_of(options: argparse.Namespace) -> str:
-    """Where a client is to connect.
+def target_of(options: argparse.Namespace) -> Target:
+    """Where a client is to connect; what the network file says of it counts, unless a URL was given.
 
     :raises Failure: if a network file is there to say so and cannot be used.
     """
     given: str | None = options.url or os.environ.get("HOLDFAST_URL")
-    if given:
-        return given
     file = Path(os.environ.get("HOLDFAST_NETWORK") or NETWORK_FILE)
-    if not file.exists():
-        return DEFAULT_URL
+    if given or not file.exists():
+        return Target(given or DEFAULT_URL, options.insecure or _is_insecure(os.environ))
     try:
-        return f"holdfast://{read_network(file).brokers[0].address}"
+        network = read_network(file, overrides_from_environment(os.environ))
     except NetworkFileError as error:
         raise Failure(f"{error}\n(or say --url)") from error
+    return Target(f"holdfast://{network.brokers[0].address}", options.insecure or network.insecure)
+
+
+def _is_insecure(environment: Mapping[str, str]) -> bool:
+    said = environment.get("HOLDFAST_INSECURE") or "false"
+    if said not in ("true", "false"):
+        raise Failure(f"HOLDFAST_INSECURE is {said!r}; expected true or false")
+    return said == "true"
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
@@ -94,5 +118,5 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
         raise KeyboardInterrupt from None
     except CallersFault as error:
         raise Failure(str(error)) from error
-    except NetworksFault as error:
+    except EnvironmentsFault as error:
         raise Trouble(str(error)) from error

@@ -22,7 +22,7 @@ from typing import Any, Final
 from holdfast.cli.arguments import count, seconds
 from holdfast.cli.failure import Failure, decode
 from holdfast.cli.match import column_of
-from holdfast.cli.network import add_url_argument, run_to_end, url_of
+from holdfast.cli.network import Target, add_url_arguments, run_to_end, target_of
 from holdfast.client.aio import Network, Publisher, Receipt, Sent, connect
 from holdfast.client.errors import Refused, Unknown
 from holdfast.errors import HoldfastError, InvalidEvent
@@ -46,7 +46,7 @@ INPUT: Final = "standard input"
 
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast pub TOPIC [--name NAME] [--window N] [--timeout S] [--url URL]`."""
+    """`holdfast pub TOPIC [--name NAME] [--window N] [--timeout S] [--url URL] [--insecure]`."""
     command = commands.add_parser("pub", help="publish events from standard input, JSON Lines")
     command.add_argument("topic", metavar="TOPIC", help="of the events that do not say theirs")
     command.add_argument("--name", metavar="NAME", help="who publishes [a name nobody had before]")
@@ -56,7 +56,7 @@ def add_arguments(commands: Any) -> None:
     command.add_argument(
         "--timeout", type=seconds, default=30.0, metavar="S", help="give up on a network that is away [30]"
     )
-    add_url_argument(command)
+    add_url_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -66,11 +66,12 @@ def run(options: argparse.Namespace) -> int:
         make_event(options.topic)
     except InvalidEvent as error:
         raise Failure(str(error)) from error
-    return run_to_end(_publish(options, url_of(options)))
+    return run_to_end(_publish(options, target_of(options)))
 
 
-async def _publish(options: argparse.Namespace, url: str) -> int:
-    async with connect(url, name=options.name, timeout=options.timeout) as network:
+async def _publish(options: argparse.Namespace, target: Target) -> int:
+    connecting = connect(target.url, name=options.name, timeout=options.timeout, insecure=target.insecure)
+    async with connecting as network:
         publishing = Publishing(network, options.topic, options.window, options.timeout)
         started = time.monotonic()
         try:
@@ -83,7 +84,8 @@ async def _publish(options: argparse.Namespace, url: str) -> int:
                     await publishing.settle_all()
             raise
         finally:
-            publishing.settle_known()
+            with suppress(HoldfastError):  # it is being raised already, or counted
+                publishing.settle_known()
             sys.stderr.write(f"holdfast: {publishing.summary(time.monotonic() - started)}\n")
     return 2 if publishing.bad else 0
 
@@ -165,14 +167,14 @@ class Publishing:
         :raises HoldfastError: if that is that nothing will be known any more.
         """
         while self._pending and (outcome := self._pending[0][1].outcome) is not None:
+            if not isinstance(outcome, Receipt | Refused):
+                raise outcome
             line, _ = self._pending.popleft()
             if isinstance(outcome, Receipt):
                 self.accepted += 1
                 self.duplicates += outcome.duplicate
-            elif isinstance(outcome, Refused):
-                self._report(f"{INPUT}, line {line}: the network refuses it: {outcome}")
             else:
-                raise outcome
+                self._report(f"{INPUT}, line {line}: the network refuses it: {outcome}")
 
     def _report(self, problem: str) -> None:
         self.bad += 1

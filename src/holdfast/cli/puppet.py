@@ -139,10 +139,11 @@ def _encoded(line: TraceLine) -> bytes:
 
 def _tell(trace: Sequence[TraceLine], wall_seconds: float) -> bool:
     """Print what came of it; whether all promises were kept."""
-    told = list(rows(summarise(trace), wall_seconds))
+    summary = summarise(trace)
+    told = list(rows(summary, wall_seconds))
     width = max(len(name) for name, _ in told)
     for name, value in told:
         sys.stdout.write(f"{name:<{width}}  {value:>14}\n")
     violations = check_all(trace)
-    sys.stdout.write(f"{verdict(violations)}\n")
+    sys.stdout.write(f"{verdict(violations, owes_everything=summary.owes_everything)}\n")
     return not violations

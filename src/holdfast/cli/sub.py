@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import os
 import sys
+import threading
 from collections.abc import Sequence
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, TextIO
 
 from holdfast.cli.arguments import count, seconds
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.filter import indented
-from holdfast.cli.network import add_url_argument, run_to_end, url_of
+from holdfast.cli.network import Target, add_url_arguments, run_to_end, target_of
 from holdfast.client.aio import connect
 from holdfast.client.errors import TimedOut
 from holdfast.client.item import Gap
@@ -31,7 +35,7 @@ PAYLOAD_CHARS_MAX: Final = 200
 
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast sub FILTER [--json] [--count N] [--timeout S] [--name NAME] [--url URL]`."""
+    """`holdfast sub FILTER [--json] [--count N] [--timeout S] [--name NAME] [--url URL] [--insecure]`."""
     command = commands.add_parser("sub", help="subscribe, and print what comes")
     command.add_argument("filter", metavar="FILTER", help='for example "orders/# WHERE price > 100"')
     command.add_argument("--json", action="store_true", help="one JSON object per event and gap")
@@ -43,7 +47,7 @@ def add_arguments(commands: Any) -> None:
         help="end with status 1 when nothing comes for so long [never]",
     )
     command.add_argument("--name", metavar="NAME", help="who subscribes [a name nobody had before]")
-    add_url_argument(command)
+    add_url_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -53,18 +57,18 @@ def run(options: argparse.Namespace) -> int:
         parse_filter(options.filter)
     except FilterError as error:
         raise Failure(f"{error}\n\n{indented(error.pointed())}") from error
-    return run_to_end(_print_items(options, url_of(options)))
+    return run_to_end(_print_items(options, target_of(options)))
 
 
-async def _print_items(options: argparse.Namespace, url: str) -> int:
+async def _print_items(options: argparse.Namespace, target: Target) -> int:
     written = _json_line if options.json else _text_line
     left: int | None = options.count
     patience = options.timeout or CONNECT_WITHIN_S
     async with (
-        connect(url, name=options.name, timeout=patience) as network,
+        connect(target.url, name=options.name, timeout=patience, insecure=target.insecure) as network,
         network.subscribe(options.filter, buffer=BUFFER, timeout=patience) as items,
     ):
-        sys.stderr.write(f"holdfast: subscribed to {items.filter} at {url} as {network.name}\n")
+        sys.stderr.write(f"holdfast: subscribed to {items.filter} at {target.url} as {network.name}\n")
         sys.stderr.flush()
         while left is None or left > 0:
             try:
@@ -73,9 +77,42 @@ async def _print_items(options: argparse.Namespace, url: str) -> int:
                 raise Trouble(f"nothing came for {options.timeout:g} s") from None
             if left is not None:
                 batch, left = _first(batch, left)
-            sys.stdout.write("".join(written(item) for item in batch))
-            sys.stdout.flush()
+            await write_beside(sys.stdout, "".join(written(item) for item in batch))
     return 0
+
+
+async def write_beside(output: TextIO, text: str) -> None:
+    """Write without stopping the loop: a reader may stop for long, and our broker must go on hearing of us.
+
+    In a thread that nobody waits for when we are interrupted, and past the buffers of ``output``: their lock would be
+    held by this thread when the interpreter ends.
+
+    :raises OSError: if it cannot be written.
+    """
+    loop = asyncio.get_running_loop()
+    written: asyncio.Future[None] = loop.create_future()
+
+    def tell(error: OSError | None) -> None:
+        if written.done():
+            return
+        if error is None:
+            written.set_result(None)
+        else:
+            written.set_exception(error)
+
+    def write() -> None:
+        left = memoryview(text.encode(output.encoding, output.errors or "strict"))
+        error: OSError | None = None
+        try:
+            while left:
+                left = left[os.write(output.fileno(), left) :]
+        except OSError as failure:
+            error = failure
+        with suppress(RuntimeError):  # the loop is closed: nobody wants to know any more
+            loop.call_soon_threadsafe(tell, error)
+
+    threading.Thread(target=write, name="standard output", daemon=True).start()
+    await written
 
 
 def _first(batch: list[Event | Gap], count: int) -> tuple[list[Event | Gap], int]:

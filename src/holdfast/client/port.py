@@ -116,6 +116,6 @@ def stored_identity(folder: Path, name: str, above: int) -> tuple[int, NumberSou
     disk = import_module(_RUNTIME_DISK)
     try:
         incarnation = disk.NumberStore(folder, f"{name}/incarnation", block=1).next_number(above)
-    except OSError as error:
-        raise InvalidOption("state", f"{folder}: {error.strerror}") from error
+    except disk.CannotStore as error:
+        raise InvalidOption("state", str(error)) from error
     return cast(int, incarnation), cast(NumberSource, disk.NumberStore(folder, name))

@@ -16,7 +16,6 @@ from holdfast.client.aio_publishing import Attributes, packed_event
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
 from holdfast.client.errors import Closed
 from holdfast.client.sync_thread import LoopThread
-from holdfast.errors import HoldfastError
 from holdfast.identity import EventId
 
 __all__ = ["Publisher", "Sent"]
@@ -29,7 +28,7 @@ class Sent:
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
-        self.handed: aio.Sent | HoldfastError | None = (
+        self.handed: aio.Sent | Exception | None = (
             None  #: what the loop made of it; None: not handed over yet
         )
 
@@ -51,7 +50,7 @@ class Sent:
 
     async def _wait_handed(self) -> aio.Sent:
         await self._publisher.changed.wait_until(lambda: self.handed is not None, DEFAULT_TIMEOUT)
-        if isinstance(self.handed, HoldfastError):
+        if isinstance(self.handed, Exception):
             raise self.handed.with_traceback(None)
         assert self.handed is not None
         return self.handed
@@ -70,7 +69,7 @@ class Publisher:
         self._lock = threading.Lock()
         self._is_handing = False
         self._handing: deque[tuple[Sent, bytes, int | None]] = deque()
-        self._failure: HoldfastError | None = None
+        self._failure: Exception | None = None
 
     def send(
         self,
@@ -124,7 +123,7 @@ class Publisher:
                 sent, packed, n = self._handing.popleft()
                 try:
                     sent.handed = await self._publisher.send_packed(packed, n, None)
-                except HoldfastError as error:
+                except Exception as error:  # a bug too: nobody else would tell the sender
                     sent.handed = error
                     self._failure = self._failure or error
             self.changed.wake()

@@ -70,10 +70,6 @@ class Network:
         parents = binary_tree(brokers) if tree is None else checked_tree(tree)
         if not name or "/" in name:
             raise InvalidOption("name", f"is {name!r}; expected what can stand in memory://NAME")
-        if name in _NETWORKS:
-            raise InvalidOption(
-                "name", f"there is a network {name!r} in this process already; close it first"
-            )
         self.name = name
         self.url = f"memory://{name}"
         self.brokers = tuple(parents)  #: their names, the root first
@@ -88,7 +84,10 @@ class Network:
         for broker in self.brokers:
             self._connect_well(broker)
             self._world.add(broker, partial(_new_broker, broker, parents))
-        _NETWORKS[name] = self
+        if _NETWORKS.setdefault(name, self) is not self:
+            raise InvalidOption(
+                "name", f"there is a network {name!r} in this process already; close it first"
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +97,8 @@ class Network:
 
     def close(self) -> None:
         """Give the name free; clients that are connected stay so."""
-        _NETWORKS.pop(self.name, None)
+        if _NETWORKS.get(self.name) is self:
+            del _NETWORKS[self.name]
 
     # Faults
 
@@ -220,10 +220,16 @@ class Network:
             self._world.add(host, lambda incarnation: core)
             return host
 
-    def move_out(self, host: str) -> None:
-        """The client is gone; another must keep the network's time."""
+    def move_out(self, port: MemoryPort, name: str, host: str) -> None:
+        """The client is gone; another must keep the network's time. Once it is, its host may be another's."""
         with self._lock:
-            self._ports.pop(host, None)
+            if self._ports.get(host) is not port:
+                return
+            del self._ports[host]
+            self._world.remove(host)
+            self._hosts[name].remove(host)
+            if not self._hosts[name]:
+                del self._hosts[name]
         self._changed()
 
     def submit(self, host: str, stimulus: Any) -> None:

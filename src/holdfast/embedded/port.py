@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from holdfast.clock import SECOND, Instant
 from holdfast.errors import HoldfastError
-from holdfast.overlay.transport import Core
+from holdfast.overlay.transport import Core, Log
 
 __all__ = ["House", "MemoryPort", "NetworkFailed"]
 
@@ -28,8 +28,8 @@ class House(Protocol):
     def move_in(self, port: MemoryPort, core: Core, broker: str) -> str:
         """Give a core a host, and get the host's name."""
 
-    def move_out(self, host: str) -> None:
-        """No more effects."""
+    def move_out(self, port: MemoryPort, name: str, host: str) -> None:
+        """Take the host away; the core of this name has gone."""
 
     def submit(self, host: str, stimulus: Any) -> None:
         """Have a core take an input at the present instant."""
@@ -39,6 +39,24 @@ class House(Protocol):
 
     def until_next(self) -> Instant | None:
         """How long until something happens by itself."""
+
+
+class HeardCore:
+    """A core whose log is heard; in a world without a transcript nobody else listens to it."""
+
+    def __init__(self, core: Core, on_log: Callable[[Log], None]) -> None:
+        self.name = core.name
+        self.next_deadline = core.next_deadline
+        self._core = core
+        self._on_log = on_log
+
+    def step(self, stimulus: Any, now: Instant) -> list[Any]:
+        """Take one input."""
+        effects = self._core.step(stimulus, now)
+        for effect in effects:
+            if isinstance(effect, Log):
+                self._on_log(effect)
+        return effects
 
 
 class MemoryPort:
@@ -61,7 +79,8 @@ class MemoryPort:
         self._is_due = False  # whether a turn has been asked for and has not come
         self._timer: asyncio.TimerHandle | None = None
         self._stopped: asyncio.Future[None] = self._loop.create_future()
-        self._host = house.move_in(self, core, broker)
+        self._name = core.name
+        self._host = house.move_in(self, HeardCore(core, self.on_effect), broker)
 
     async def start(self) -> None:
         """Begin to follow the network's time."""
@@ -82,7 +101,7 @@ class MemoryPort:
             self._turn()
         if self._timer is not None:
             self._timer.cancel()
-        self._house.move_out(self._host)
+        self._house.move_out(self, self._name, self._host)
         if not self._stopped.done():
             self._stopped.set_result(None)
 
@@ -118,7 +137,11 @@ class MemoryPort:
             self._stopped.set_exception(failure)
             return
         while self._effects:
-            self._application(self._effects.popleft())
+            match self._effects.popleft():
+                case Log(level, text, fields):
+                    self._log(level, text, fields)
+                case effect:
+                    self._application(effect)
         self._set_timer()
 
     def _set_timer(self) -> None:

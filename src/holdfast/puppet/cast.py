@@ -28,6 +28,7 @@ from holdfast.puppet.control import (
 )
 from holdfast.puppet.puppet import Puppet
 from holdfast.runtime.addresses import Address
+from holdfast.scenarios.drain import is_drained
 from holdfast.scenarios.topology import Configuration
 
 __all__ = ["Cast", "NotDriven"]
@@ -54,7 +55,7 @@ class NotDriven(HoldfastError):
 class _Ticket(NamedTuple):
     holder: str
     returned: asyncio.Future[Reported | None]
-    is_part: bool  #: of the script: until it is given back, the run is not drained
+    is_publish: bool  #: until it is given back, the run is not drained
 
 
 class Cast:
@@ -194,17 +195,17 @@ class Cast:
     # Speaking
 
     @property
-    def has_parts_to_finish(self) -> bool:
-        """Whether somebody has not completed what the script asked of him."""
-        return any(ticket.is_part for ticket in self._open.values())
+    def is_publishing(self) -> bool:
+        """Whether a Publish command is not finished."""
+        return any(ticket.is_publish for ticket in self._open.values())
 
     def ask(
-        self, name: str, order: Callable[[int], Order], *, is_part: bool = False
+        self, name: str, order: Callable[[int], Order], *, is_publish: bool = False
     ) -> asyncio.Future[Reported | None]:
         """Give an order with a ticket; what is awaited is the ticket's return, or the process's crash."""
         self._last_ticket += 1
         returned: asyncio.Future[Reported | None] = asyncio.get_running_loop().create_future()
-        self._open[self._last_ticket] = _Ticket(name, returned, is_part)
+        self._open[self._last_ticket] = _Ticket(name, returned, is_publish)
         self.puppets[name].say(order(self._last_ticket))
         return returned
 
@@ -222,6 +223,12 @@ class Cast:
         answers = {name: returned.result() for name, returned in asked.items()}
         given = {name: answer for name, answer in answers.items() if answer is not None}
         return given if len(given) == len(asked) else None
+
+    def is_drained(self, reports: Mapping[str, Reported]) -> bool:
+        """Whether nobody who is connected holds anything, as far as these reports say."""
+        running = {name: report.standing for name, report in reports.items()}
+        frozen = [name for name, puppet in self.puppets.items() if puppet.is_frozen]
+        return is_drained(self.configuration, running, frozen, lambda a, b: (a, b) in self._cuts)
 
     def _give_back(self, number: int, answer: Reported | None) -> None:
         ticket = self._open.pop(number, None)

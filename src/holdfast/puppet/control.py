@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from holdfast.scenarios.drain import Standing
+
 __all__ = [
     "Answer",
     "Begin",
@@ -131,18 +133,18 @@ class Completed(_Said, frozen=True):
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """What has passed in one session, in messages: handed over to be sent, and received."""
+    """What has passed in one session, as ``watched`` counts it: handed over to be sent, and received."""
 
-    peer: str
+    peer: str  #: empty until it has introduced itself
     sent: int
     received: int
 
 
 class Reported(_Said, frozen=True):
-    """Whether the process has nothing undelivered or unacknowledged, and what has passed in its sessions."""
+    """How the process stands, and what has passed in its sessions."""
 
     ticket: int
-    is_idle: bool
+    standing: Standing
     sessions: list[Traffic]
 
 

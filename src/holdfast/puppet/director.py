@@ -76,7 +76,7 @@ class Director:
                 a, b = self.configuration.node(a), self.configuration.node(b)
                 return self._heal([(a, b)], a, b)
             case Publish() | SetLink():
-                return []  # it has been announced; it speaks of simulated links
+                return []  # the master announces it; it speaks of simulated links
             case _:
                 raise AssertionError(f"the parser refuses {command}")
 
@@ -85,7 +85,7 @@ class Director:
         puppet = self.cast.puppets[command.publisher]
         if puppet.is_up:
             start = None if puppet.is_frozen else at
-            self.cast.ask(puppet.name, partial(Perform, command.line, start), is_part=True)
+            self.cast.ask(puppet.name, partial(Perform, command.line, start), is_publish=True)
 
     def _tell(self, name: str, command: _Told) -> list[asyncio.Future[Any]]:
         """Tell a client to play its part, if it lives."""
@@ -101,9 +101,9 @@ class Director:
                 self._write("reconnect", nodes=[name])
             case Disconnect():
                 self._write("disconnect", nodes=[name])
-        is_part = not isinstance(command, Disconnect | Slow)
-        done = self.cast.ask(name, partial(Perform, command.line, None), is_part=is_part)
-        return [done] if is_part or not puppet.is_frozen else []
+        done = self.cast.ask(name, partial(Perform, command.line, None))
+        is_waited_for = not isinstance(command, Disconnect | Slow)
+        return [done] if is_waited_for or not puppet.is_frozen else []
 
     def _write_status(self) -> list[asyncio.Future[Any]]:
         """One line from everybody who lives; a frozen process writes it when it goes on."""

@@ -31,16 +31,12 @@ from holdfast.scenarios.commands import (
     Unfreeze,
     Wait,
 )
-from holdfast.scenarios.script import Script
+from holdfast.scenarios.script import COMPLETION_MAX_NS, FINAL_DRAIN_NS, Script
 from holdfast.scenarios.topology import MASTER, Configuration
 from holdfast.scenarios.trace import TraceLine, merge, run_fields
 
 __all__ = ["Master"]
 
-#: How long a script waits for a command to complete before it goes on.
-COMPLETION_MAX_SECONDS: Final = 5.0
-#: How long the end of a script waits for everything to arrive.
-FINAL_DRAIN_NS: Final = 10 * SECOND
 #: Publishers are told this long before its time what they are to publish; see ``_announce``.
 LEAD_NS: Final = 30 * MILLISECOND
 #: Between two rounds of reports while draining.
@@ -63,6 +59,7 @@ class Master:
         self._say = say
         self._file = TraceFile(folder / MASTERS_TRACE, MASTER, clock.now)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._announced: set[int] = set()  #: lines of the script
 
     async def play(self) -> None:
         """Run the script to its end; no process lives when this returns or raises.
@@ -135,7 +132,7 @@ class Master:
                 self._announce_all(coming, instant)
             await _sleep_until(instant)
             self._say(str(command))
-            await self._run(command)
+            await self._run(command, instant)
             if isinstance(command, Wait):
                 instant += command.duration_ns
             elif not isinstance(command, _TIMELESS):
@@ -143,19 +140,23 @@ class Master:
         if instant is not None:
             await _sleep_until(instant)
 
-    async def _run(self, command: Command) -> None:
+    async def _run(self, command: Command, instant: Instant) -> None:
         match command:
             case Wait():
                 return  # until the next line's instant
+            case Publish():
+                if command.line not in self._announced:
+                    self._director.publish(command, instant)
             case Drain(limit_ns):
                 await self._drain(limit_ns)
             case _:
                 completions = self._director.perform(command)
                 if completions:
-                    await asyncio.wait(completions, timeout=COMPLETION_MAX_SECONDS)
+                    await asyncio.wait(completions, timeout=COMPLETION_MAX_NS / SECOND)
 
     def _announce_all(self, coming: list[tuple[int, Publish]], instant: Instant) -> None:
         for offset_ns, command in coming:
+            self._announced.add(command.line)
             self._announce(command, instant + offset_ns)
 
     def _announce(self, command: Publish, at: Instant) -> None:
@@ -178,7 +179,9 @@ class Master:
         deadline = clock.now() + limit_ns
         earlier = None
         while True:
-            later = None if self.cast.has_parts_to_finish else await self.cast.reports()
+            later = None if self.cast.is_publishing else await self.cast.reports()
+            if later is not None and not self.cast.is_drained(later):
+                later = None
             if later is not None and are_at_rest(earlier, later):
                 return True
             if clock.now() >= deadline:
@@ -198,12 +201,18 @@ class Master:
 
 
 def _coming(steps: Sequence[Command], position: int) -> list[tuple[int, Publish]]:
-    """What is published from here on until somebody has to be waited for, and how long after here."""
+    """What is published from here on until somebody has to be waited for, and how long after here.
+
+    What is said to a publisher after it was struck is not for it to know before.
+    """
     found: list[tuple[int, Publish]] = []
+    struck: set[str] = set()
     offset_ns = 0
     for command in islice(steps, position, None):
         match command:
-            case Publish():
+            case Crash(name) | Freeze(name):
+                struck.add(name)
+            case Publish() if command.publisher not in struck:
                 found.append((offset_ns, command))
             case Wait(duration_ns):
                 offset_ns += duration_ns
@@ -214,6 +223,8 @@ def _coming(steps: Sequence[Command], position: int) -> list[tuple[int, Publish]
 
 async def _sleep_until(instant: Instant) -> None:
     await asyncio.sleep(max(0, instant - clock.now()) / SECOND)
+    while clock.now() < instant:  # a timer may fire a moment early
+        await asyncio.sleep(0)
 
 
 async def _cancelled(*tasks: asyncio.Task[None]) -> None:

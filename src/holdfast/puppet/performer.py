@@ -18,7 +18,6 @@ from typing import Any, Final, assert_never
 from holdfast.broker.broker import Broker
 from holdfast.broker.input import Stop as StopBroker
 from holdfast.clock import SECOND, Instant
-from holdfast.filters.text import filter_text
 from holdfast.overlay.transport import Wake
 from holdfast.puppet import control
 from holdfast.puppet.control import Answer, Completed, Order, Reported, Start, Started, Stop
@@ -47,7 +46,8 @@ from holdfast.scenarios.actor_commands import (
 from holdfast.scenarios.actor_publishing import RESERVED_BLOCK
 from holdfast.scenarios.commands import At, Disconnect, Publish, Reconnect, Slow, Subscribe, Unsubscribe
 from holdfast.scenarios.configuration import parse_configuration
-from holdfast.scenarios.roles import broker_settings, broker_status, client_settings
+from holdfast.scenarios.drain import standing_of
+from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled
 from holdfast.scenarios.script import parse_script
 
 __all__ = ["Performer"]
@@ -108,7 +108,7 @@ class Performer:
         )
         first = self.numbers.next_number() if self.process.kind == "publisher" else 1
         asked = [self.parts[line] for line in order.wishes]
-        wishes = [_wish(command) for command in asked if isinstance(command, Subscribe)]
+        wishes = [Wish.of(command) for command in asked if isinstance(command, Subscribe)]
         return Actor(settings, first_number=first, wishes=wishes)
 
     async def _listen(self, order: Start) -> int:
@@ -136,7 +136,7 @@ class Performer:
                 raise AssertionError(f"nobody knows what to do with {effect!r}")
 
     def _before_flush(self) -> None:
-        settled = [order for order in self._waiting if self._is_settled(order.to_all)]
+        settled = [order for order in self._waiting if is_settled(self.core, to_all=order.to_all)]
         for order in settled:
             self._waiting.remove(order)
             self._answers.append(Completed(order.ticket))
@@ -176,7 +176,7 @@ class Performer:
                 self.trace.write("status", self._status())
                 self._answers.append(Completed(ticket))
             case control.Report(ticket):
-                self._answers.append(Reported(ticket, self._is_idle(), self.watched.sessions()))
+                self._answers.append(self._report(ticket))
             case Start() | Stop():
                 raise AssertionError(f"{type(order).__name__} comes first, or last")
             case _:
@@ -187,7 +187,7 @@ class Performer:
         command = self.parts[line]
         match command:
             case Subscribe():
-                return DoSubscribe(_wish(command), ticket)
+                return DoSubscribe(Wish.of(command), ticket)
             case Unsubscribe(_, _, subscription):
                 return DoUnsubscribe(subscription, ticket)
             case Publish():
@@ -201,17 +201,10 @@ class Performer:
             case _:
                 raise AssertionError(f"line {line} is not for {self.process.name}: {command}")
 
-    def _is_settled(self, to_all: bool) -> bool:
-        if isinstance(self.core, Actor):
-            return self.core.is_settled
-        if to_all:
-            return all(port.is_active for port in self.core.neighbours.ports)
-        return self.core.is_ready
-
-    def _is_idle(self) -> bool:
-        if isinstance(self.core, Actor):
-            return self.core.quiet or not self.core.is_connected
-        return not self.core.holds_undelivered
+    def _report(self, ticket: int) -> Reported:
+        sessions = self.watched.sessions()
+        peers = [session.peer for session in sessions if session.peer]
+        return Reported(ticket, standing_of(self.core, peers), sessions)
 
     def _status(self) -> Mapping[str, Any]:
         return self.core.status() if isinstance(self.core, Actor) else broker_status(self.core)
@@ -221,7 +214,3 @@ class Performer:
         self.driver.submit(StopBroker() if isinstance(self.core, Broker) else DoLeave(0))
         await self.driver.stop()
         self.trace.close()
-
-
-def _wish(command: Subscribe) -> Wish:
-    return Wish(command.subscription, command.text, filter_text(command.filter))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,16 +33,24 @@ def perform(
 ) -> Result:
     """Run a scenario with real processes, from beginning to end; none is left when this returns.
 
-    ``say`` is told each line when it is run. Ctrl-C, and a process that fails, end the run; the result says so.
+    ``say`` is told each line when it is run. Ctrl-C, SIGTERM and a process that fails end the run; the result says so.
+    To be called in the main thread, which hears the signals.
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-puppet-") as folder:
         master = Master(configuration, script, Path(folder), say)
         failure: NotDriven | None = None
         is_interrupted = False
         try:
-            asyncio.run(master.play())
+            asyncio.run(_until_stopped(master))
         except NotDriven as error:
             failure = error
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, asyncio.CancelledError):
             is_interrupted = True
         return Result(master.trace(), master.drained, failure, is_interrupted)
+
+
+async def _until_stopped(master: Master) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    await master.play()

@@ -19,7 +19,12 @@ __all__ = ["TraceFile", "read_trace_file"]
 
 
 class TraceFile:
-    """Where a node writes; ``began`` is the zero of its times, and must be set before the first line."""
+    """Where a node writes.
+
+    ``began`` is the zero of its times, once that is known. What is told before, of sessions that are lost while the
+    network comes up, is not of the script and is left out. One that is back only later still leaves its ``reconnect``,
+    so that a run in which something was broken is known as one.
+    """
 
     def __init__(self, path: Path, node: str, now: Callable[[], Instant]) -> None:
         self.began: Instant | None = None
@@ -33,10 +38,11 @@ class TraceFile:
         os.lseek(self._file, 0, os.SEEK_END)
 
     def write(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """Add a line; it is safe after ``flush``."""
-        assert self.began is not None, f"{self._node} has something to tell before the script began: {kind}"
+        """Add a line, if the script has begun; it is safe after ``flush``."""
+        if self.began is None or (since_ns := self._now() - self.began) < 0:
+            return
         self._position += 1
-        t = (self._now() - self.began) / SECOND
+        t = since_ns / SECOND
         self._lines.append(encode_line(t, self._position, self._node, kind, fields))
 
     def flush(self) -> None:

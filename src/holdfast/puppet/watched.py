@@ -1,5 +1,6 @@
 """Counts what passes in every session of a core, so that the master can tell whether anything is still under way.
 
+Of a message with events each event is counted, since a large one is parted on its way, and any other message as one.
 Heartbeats are not counted: they never end and carry nothing. A session that is over is forgotten with its counts; what
 was lost with it is nobody's any more.
 """
@@ -12,6 +13,7 @@ from typing import Any
 
 from holdfast.clock import Instant
 from holdfast.messages.message import Message
+from holdfast.messages.publications import Deliveries, Publications, Publish
 from holdfast.messages.session import Heartbeat, Hello, Welcome
 from holdfast.overlay.transport import Close, Connected, Core, Disconnected, Received, Send
 from holdfast.puppet.control import Traffic
@@ -72,7 +74,19 @@ class Watched:
 
 
 def _counted(messages: Sequence[Message]) -> int:
-    return sum(type(message) is not Heartbeat for message in messages)
+    return sum(map(_weight, messages))
+
+
+def _weight(message: Message) -> int:
+    match message:
+        case Publications() | Deliveries():
+            return len(message.at)
+        case Publish(batch):
+            return len(batch)
+        case Heartbeat():
+            return 0
+        case _:
+            return 1
 
 
 def _introduced(messages: Sequence[Message]) -> str | None:

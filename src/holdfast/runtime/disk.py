@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from holdfast.errors import EnvironmentsFault
 
-__all__ = ["DamagedFile", "NumberStore", "next_incarnation"]
+__all__ = ["CannotStore", "DamagedFile", "NumberStore", "next_incarnation"]
 
 VERSION: Final = 1
 FILE_BYTES_MAX: Final = 4096
@@ -38,11 +38,20 @@ class DamagedFile(EnvironmentsFault):
         self.problem = problem
 
 
+class CannotStore(EnvironmentsFault, OSError):
+    """A folder of ours that cannot be read or written now; nothing was handed out."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        self.problem = error.strerror or str(error)
+        super().__init__(f"{folder}: {self.problem}")
+        self.folder = folder
+
+
 def next_incarnation(folder: Path) -> int:
     """Begin the next life of the node whose folder this is, from 1; on disk before it is returned.
 
-    :raises DamagedFile: if the last one cannot be read.
-    :raises OSError: if it cannot be written.
+    :raises DamagedFile: if the last one cannot be read back.
+    :raises CannotStore: if the next cannot be written.
     """
     with _locked(folder):
         path = folder / "incarnation"
@@ -72,8 +81,8 @@ class NumberStore:
     def next_number(self, above: int = 0) -> int:
         """A number above this one, and above all that were ever handed out.
 
-        :raises DamagedFile: if what was reserved before cannot be read.
-        :raises OSError: if the reservation cannot be written.
+        :raises DamagedFile: if what was reserved before cannot be read back.
+        :raises CannotStore: if the reservation cannot be written.
         """
         number = max(self._last, above) + 1
         if number > self._reserved:
@@ -95,16 +104,29 @@ class NumberStore:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """The folder, made if it does not exist, and nobody else in it."""
-    if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        _sync_folder(folder.parent)
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    """The folder, made if it does not exist, and nobody else in it.
+
+    :raises CannotStore: for whatever the system refuses, in here too.
+    """
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+        _make(folder)
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+    except OSError as error:
+        raise CannotStore(folder, error) from error
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and those above it; each is synced into the one above, or a power cut could take them all."""
+    if not folder.is_dir():
+        if not folder.parent.exists():
+            _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
 
 
 def _read(path: Path, kind: str) -> int:
@@ -130,7 +152,7 @@ def _read(path: Path, kind: str) -> int:
 
 def _write(path: Path, kind: str, value: int) -> None:
     record = {"version": VERSION, "kind": kind, "value": value, "crc32": _checksum(kind, value)}
-    beside = path.with_name(path.name + ".new")
+    beside = path.with_name(path.name + ":new")  # no publisher's file: in their names a colon is quoted
     with beside.open("wb") as file:
         file.write(json.dumps(record).encode() + b"\n")
         file.flush()

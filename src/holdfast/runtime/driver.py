@@ -91,7 +91,7 @@ class Driver:
         self._timer_at: Instant = 0
         self._turn_is_due = False
         self._is_turning = False
-        self._has_let_read = False
+        self._has_let_read = False  #: the timer that is armed was put off for that
         self._running = True
         self._ending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
@@ -118,9 +118,9 @@ class Driver:
         self._inbox.append(stimulus)
         if not self._turn_is_due:
             self._turn_is_due = True
-            asyncio.get_running_loop().call_soon(self._on_turn_due)
             if type(stimulus) is Received and not self._is_turning:
                 self._turn()
+            asyncio.get_running_loop().call_soon(self._on_turn_due)
 
     async def stop(self) -> None:
         """Accept nothing more, do what is due, send what is queued, close everything.
@@ -229,6 +229,8 @@ class Driver:
 
     def _set_timer(self) -> None:
         """Arm the timer, unless one is armed that fires early enough: it looks again when it does."""
+        if self._has_let_read:
+            return
         deadline = self.core.next_deadline()
         if deadline is None or (self._timer is not None and self._timer_at <= deadline):
             return
@@ -240,16 +242,15 @@ class Driver:
 
     def _on_timer(self) -> None:
         self._timer = None
+        has_let_read, self._has_let_read = self._has_let_read, False
         try:
             deadline = self.core.next_deadline()
-            if deadline is not None and deadline <= (now := clock.now()):
-                if now - deadline > LATE_NS and not self._has_let_read:
-                    self._let_read()
-                    return
-                self._has_let_read = False
-                self.submit(Wake())
-            else:
+            if deadline is None or deadline > (now := clock.now()):
                 self._set_timer()
+            elif now - deadline > LATE_NS and not has_let_read:
+                self._let_read()
+            else:
+                self.submit(Wake())
         except Exception as error:
             self._fail(error, Wake())
 

@@ -1,10 +1,10 @@
 """One TCP connection: bytes to messages on the way in, messages to bytes on the way out.
 
 Messages to be sent queue up as frames, and a flush at the end of the driver's turn hands all of them to the
-transport in one write. Frames get their numbers only then. When the transport holds enough (the peer reads
-slowly), frames wait here, up to ``buffer_bytes_max``; beyond that the peer is too slow: what waited is dropped,
-and the next frame it will read is a ``Goodbye`` that says so. A peer that never reads costs that much memory, for
-``linger_ns`` at most.
+transport in one write. Frames get their numbers only then. When the transport holds enough, frames wait here. One
+turn may bring more than ``buffer_bytes_max``, and that is no fault of the peer's; but if so much still waits after
+``slow_ns``, or ever ``BURST_BUFFERS_MAX`` times as much, it is too slow: what waited is dropped, and the next frame it
+will read is a ``Goodbye`` that says so. It has ``linger_ns`` to read it.
 
 To close, we send what there is, shut down our direction, and go on reading, to nowhere, until the peer has closed
 too: a socket closed with unread bytes in it would reset the connection, and the peer might never see the Goodbye.
@@ -21,10 +21,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
-from holdfast.clock import SECOND
+from holdfast.clock import SECOND, Instant
 from holdfast.errors import MalformedFrame
 from holdfast.messages.message import Message
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.overlay.slowness import (
+    BROKER_BUFFER_BYTES,
+    BURST_BUFFERS_MAX,
+    CLIENT_BUFFER_BYTES,
+    LINGER_NS,
+    SLOW_NS,
+)
+from holdfast.runtime import clock
 from holdfast.runtime.addresses import Address
 from holdfast.wire.frame import HEADER_BYTES, FrameReader, encode_parted, header
 from holdfast.wire.session import HEARTBEAT
@@ -42,9 +50,10 @@ FIRST_FRAME_BYTES_MAX: Final = 64 * 1024
 class LinkLimits:
     """How much a peer may leave unread, and how long we wait for it when we part."""
 
-    client_buffer_bytes_max: int = 8 * 1024 * 1024
-    broker_buffer_bytes_max: int = 64 * 1024 * 1024
-    linger_ns: int = 10 * SECOND
+    client_buffer_bytes_max: int = CLIENT_BUFFER_BYTES
+    broker_buffer_bytes_max: int = BROKER_BUFFER_BYTES
+    slow_ns: int = SLOW_NS
+    linger_ns: int = LINGER_NS
 
 
 class Owner(Protocol):
@@ -86,6 +95,7 @@ class Link(asyncio.Protocol):
             limits.client_buffer_bytes_max if peer is None else limits.broker_buffer_bytes_max
         )
         self.cut = False
+        self._behind_since: Instant | None = None  #: more than that has waited ever since
         self._limits = limits
         self._owner = owner
         self._reader = FrameReader()
@@ -181,13 +191,23 @@ class Link(asyncio.Protocol):
         self._fresh.clear()
 
     def flush(self) -> None:
-        """Hand to the transport what it takes; drop the peer if too much is left."""
+        """Hand to the transport what it takes; drop the peer if too much is left for too long."""
         self._encode()
         while self._queue and (self._writable or self.cut) and not self._gone:
             self._transport.write(self._next_bytes())
         if self._closing:
             self._end()
         elif self.queued_bytes > self.buffer_bytes_max:
+            self._fall_behind()
+        else:
+            self._behind_since = None
+
+    def _fall_behind(self) -> None:
+        now = clock.now()
+        if self._behind_since is None:
+            self._behind_since = now
+        has_lasted = now - self._behind_since >= self._limits.slow_ns
+        if has_lasted or self.queued_bytes > BURST_BUFFERS_MAX * self.buffer_bytes_max:
             self.drop(Farewell.TOO_SLOW, f"more than {self.buffer_bytes_max} bytes were waiting to be read")
 
     def pause(self) -> None:

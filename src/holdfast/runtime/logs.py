@@ -26,6 +26,7 @@ from typing import Any, Final, TextIO
 
 from holdfast.clock import SECOND, Instant
 from holdfast.runtime import clock
+from holdfast.runtime.log_writer import LogWriter
 
 __all__ = [
     "FORMATS",
@@ -76,8 +77,16 @@ def bug(text: str, error: BaseException, fields: Mapping[str, Any]) -> None:
     LOGGER.error("%s", text, exc_info=error, extra={"text": text, "fields": fields})
 
 
-def write_to(stream: TextIO, *, form: str = "json", level: str = "info") -> logging.Handler:
+def write_to(
+    stream: TextIO | LogWriter,
+    *,
+    form: str = "json",
+    level: str = "info",
+    has_room: Callable[[], bool] = lambda: True,
+) -> logging.Handler:
     """Write the records of this process to a stream, rate-limited; returns the handler, to be closed at the end.
+
+    While the stream has no room, records are suppressed.
 
     :raises ValueError: for a form or a level that does not exist.
     """
@@ -87,7 +96,7 @@ def write_to(stream: TextIO, *, form: str = "json", level: str = "info") -> logg
         raise ValueError(f"the log level {level!r}: expected one of {', '.join(LEVELS)}")
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines() if form == "json" else Transcript())
-    handler.addFilter(RateLimit())
+    handler.addFilter(RateLimit(has_room=has_room))
     LOGGER.addHandler(handler)
     LOGGER.setLevel(LEVELS[level])
     LOGGER.propagate = False
@@ -119,14 +128,20 @@ class _Second:
 class RateLimit(logging.Filter):
     """Lets only so many records pass in a second."""
 
-    def __init__(self, now: Callable[[], Instant] = clock.now) -> None:
+    def __init__(
+        self, now: Callable[[], Instant] = clock.now, has_room: Callable[[], bool] = lambda: True
+    ) -> None:
         super().__init__()
         self._now = now
+        self._has_room = has_room
         self._all = _Second(now())
         self._texts: dict[str, _Second] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record passes."""
+        if not self._has_room():
+            self._all.suppressed += 1
+            return False
         if record.levelno <= logging.DEBUG:
             return True  # who asks for everything gets everything
         now = self._now()

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.clock import Instant
-from holdfast.scenarios.commands import Publish
+from holdfast.filters.text import filter_text
+from holdfast.scenarios.commands import Publish, Subscribe
 
 __all__ = [
     "ActorCommand",
@@ -32,6 +33,11 @@ class Wish:
     subscription: str  #: its name in the trace
     text: str  #: the filter as given
     filter: str  #: its canonical text
+
+    @classmethod
+    def of(cls, command: Subscribe) -> Wish:
+        """What a Subscribe line asks for."""
+        return cls(command.subscription, command.text, filter_text(command.filter))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from holdfast.broker.broker import Broker
 from holdfast.client import settings as client
 from holdfast.clock import MILLISECOND
 from holdfast.messages.streams import Order
+from holdfast.scenarios.actor import Actor
 from holdfast.scenarios.topology import Configuration, Process
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "broker_settings",
     "broker_status",
     "client_settings",
+    "is_settled",
 ]
 
 #: A scenario is one stream with the topics ``#``.
@@ -75,6 +77,17 @@ def client_settings(
         backoff_max_ns=configuration.probe_every_ns,
         unacknowledged_max=UNACKNOWLEDGED_MAX,
     )
+
+
+def is_settled(core: Broker | Actor, *, to_all: bool) -> bool:
+    """Whether a process is connected, and a subscriber's subscriptions are confirmed.
+
+    A broker is connected when it has met its neighbours or given them up; with ``to_all``, when it has met them. A
+    script begins when everybody is connected to all.
+    """
+    if isinstance(core, Actor):
+        return core.is_settled
+    return all(port.is_active for port in core.neighbours.ports) if to_all else core.is_ready
 
 
 def broker_status(broker: Broker) -> dict[str, Any]:

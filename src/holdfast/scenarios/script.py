@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from holdfast.clock import SECOND
 from holdfast.errors import InvalidEvent
 from holdfast.events.event import DEFAULT_LIMITS, make_event
 from holdfast.scenarios.commands import (
@@ -47,9 +48,14 @@ from holdfast.scenarios.topology import Configuration, Kind, Link
 from holdfast.scenarios.unsupported import refused_command
 from holdfast.scenarios.validation import objections, objections_to_link
 
-__all__ = ["PUBLISH_COUNT_MAX", "Script", "parse_script"]
+__all__ = ["COMPLETION_MAX_NS", "FINAL_DRAIN_NS", "PUBLISH_COUNT_MAX", "Script", "parse_script"]
 
 PUBLISH_COUNT_MAX: Final = 1_000_000_000
+
+#: How long a script waits for a command to complete before it goes on.
+COMPLETION_MAX_NS: Final = 5 * SECOND
+#: How long the end of a script waits for everything to arrive.
+FINAL_DRAIN_NS: Final = 10 * SECOND
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,5 +139,5 @@ def _hasty_detection(configuration: Configuration, lines: dict[str, int]) -> Ite
     if configuration.detect_after_ns <= configuration.heartbeat_ns:
         line = lines.get("detect_after_ns") or lines.get("heartbeat_ns", 1)
         after, beat = map(milliseconds_text, (configuration.detect_after_ns, configuration.heartbeat_ns))
-        problem = f"DetectAfter {after} would suspect everybody between heartbeats every {beat} ms"
+        problem = f"DetectAfter {after} has no effect where heartbeats come every {beat} ms"
         yield Objection(line, problem, "DetectAfter above Heartbeat")

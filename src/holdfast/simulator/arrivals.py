@@ -1,8 +1,9 @@
 """Between the network and the programs: what has arrived at a host waits here while its program does not read.
 
-A program does not read while it is frozen, and not from a connection it has paused. What waits is bounded: past
-the host's ``buffer_bytes_max`` the sender gives up, what waits is replaced by a ``Goodbye(TOO_SLOW)``, and the
-connection ends. The peer may read that for ``LINGER_NS``.
+A program does not read while it is frozen, and not from a connection it has paused. What waits is bounded: if more
+than the host's ``buffer_bytes_max`` waits for ``SLOW_NS``, or ever ``BURST_BUFFERS_MAX`` times as much, the sender
+gives up, what waits is replaced by a ``Goodbye(TOO_SLOW)``, and the connection ends. The peer may read that for
+``LINGER_NS``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 
 from holdfast.messages.message import Message
 from holdfast.messages.session import Farewell, Goodbye
+from holdfast.overlay.slowness import BURST_BUFFERS_MAX, LINGER_NS, SLOW_NS
 from holdfast.overlay.transport import Disconnected, Received
 from holdfast.simulator.clock import VirtualClock
-from holdfast.simulator.connection import LINGER_NS, End, Host, State, bytes_of
+from holdfast.simulator.connection import End, Host, State, bytes_of
 
 __all__ = ["Arrivals"]
 
@@ -56,9 +58,17 @@ class Arrivals:
         end.unread += messages
         end.unread_bytes += sum(map(bytes_of, messages))
         if end.unread_bytes > host.buffer_bytes_max:
-            self._drop_slow(end)
+            self._fall_behind(end)
         if host.is_frozen:
             host.backlog.append(end)
+
+    def _fall_behind(self, end: End) -> None:
+        now = self._clock.now
+        if end.behind_since is None:
+            end.behind_since = now
+        is_burst_too_large = end.unread_bytes > BURST_BUFFERS_MAX * end.host.buffer_bytes_max
+        if is_burst_too_large or now - end.behind_since >= SLOW_NS:
+            self._drop_slow(end)
 
     def _drop_slow(self, end: End) -> None:
         reason = f"more than {end.host.buffer_bytes_max} bytes were not read"
@@ -109,6 +119,7 @@ class Arrivals:
             return
         if end.unread and not end.is_paused and end.state is State.OPEN:
             messages, end.unread, end.unread_bytes = end.unread, [], 0
+            end.behind_since = None
             self._take(end.host, Received(end.id, messages))
         if end.is_ending is not None and not end.is_paused and end.state is State.OPEN:
             self.lose(end, end.is_ending)

@@ -8,27 +8,36 @@ know: it is told again when it starts again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from holdfast.broker.broker import Broker
 from holdfast.broker.settings import Settings as BrokerSettings
 from holdfast.clock import SECOND, Instant
+from holdfast.overlay.slowness import BROKER_BUFFER_BYTES, CLIENT_BUFFER_BYTES
 from holdfast.overlay.transport import Core
 from holdfast.scenarios.actor import Actor
 from holdfast.scenarios.actor_commands import Done, Reserve, Wish
-from holdfast.scenarios.roles import broker_settings, broker_status, client_settings
+from holdfast.scenarios.drain import Standing, is_drained, standing_of
+from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled
 from holdfast.scenarios.topology import MASTER, Configuration, Process
 from holdfast.scenarios.trace import TraceLine
-from holdfast.simulator.connection import BROKER_BUFFER_BYTES, CLIENT_BUFFER_BYTES
 from holdfast.simulator.transcript import Transcript
-from holdfast.simulator.world import MakeCore, World, address_of
+from holdfast.simulator.world import MakeCore, Node, World, address_of
 
-__all__ = ["MASTER", "Cast", "MakeBroker"]
+__all__ = ["MASTER", "Cast", "MakeBroker", "Ticket"]
 
 #: Makes a broker's core; tests put broken ones here.
 MakeBroker = Callable[[BrokerSettings], Broker]
 
 _NUMBERS_FILE: Final = "numbers"
+
+
+class Ticket(NamedTuple):
+    """Somebody has not completed what the script asked of him."""
+
+    holder: str
+    is_publish: bool  #: until it is given back, the run is not drained
 
 
 class Cast:
@@ -44,9 +53,10 @@ class Cast:
     ) -> None:
         self.configuration = configuration
         self.trace: list[TraceLine] = []
-        self.script_began: Instant = 0
+        self.script_began: Instant | None = None
         self.wishes: dict[str, dict[str, Wish]] = {process.name: {} for process in configuration.processes}
-        self.open_tickets: dict[int, str] = {}  #: with whose they are
+        self.open_tickets: dict[int, Ticket] = {}
+        self._status_owed: dict[str, int] = {}  #: how many lines, by frozen process
         self._make_broker = make_broker
         self._positions: dict[str, int] = {}
         self.world = World(
@@ -87,7 +97,9 @@ class Cast:
     # What they say
 
     def write(self, node: str, kind: str, fields: Mapping[str, Any]) -> None:
-        """Add a line to the trace."""
+        """Add a line to the trace; what is told before the script began is not of the script, and is left out."""
+        if self.script_began is None:
+            return
         position = self._positions[node] = self._positions.get(node, 0) + 1
         t = (self.world.clock.now - self.script_began) / SECOND
         self.trace.append({"t": t, "i": position, "node": node, "kind": kind, **fields})
@@ -101,47 +113,63 @@ class Cast:
             case _:
                 raise AssertionError(f"{node}: nobody knows what to do with {effect!r}")
 
+    # What is done to them
+
+    def crash(self, name: str) -> None:
+        """Kill a process; nobody waits for its answers any more."""
+        self.world.crash(name)
+        self._status_owed.pop(name, None)
+        for number in [number for number, ticket in self.open_tickets.items() if ticket.holder == name]:
+            del self.open_tickets[number]
+
+    def unfreeze(self, name: str) -> None:
+        """Let a frozen process go on, and do what it was told meanwhile."""
+        self.world.unfreeze(name)
+        for _ in range(self._status_owed.pop(name, 0)):
+            self._write_status(name)
+
     # How they are
 
     def is_up(self, name: str) -> bool:
         """Whether a process has not crashed."""
         return self.world.nodes[name].is_up
 
-    def is_settled(self, name: str) -> bool:
-        """Whether a process is connected, and a subscriber's subscriptions are confirmed."""
-        core = self.world.nodes[name].core
-        if isinstance(core, Actor):
-            return core.is_settled
-        return isinstance(core, Broker) and core.is_ready
+    def is_settled(self, name: str, *, to_all: bool = False) -> bool:
+        """Whether a process that is up is connected, as ``roles`` has it."""
+        return is_settled(self._core(name), to_all=to_all)
 
     def unsettled(self) -> list[str]:
-        """Who is up and not settled."""
-        return [name for name, node in self.world.nodes.items() if node.is_up and not self.is_settled(name)]
+        """Who is not connected, or a broker not to all its neighbours."""
+        return [name for name in self.world.nodes if not self.is_settled(name, to_all=True)]
+
+    def _core(self, name: str) -> Actor | Broker:
+        core = self.world.nodes[name].core
+        assert isinstance(core, Actor | Broker), f"{name} is down"
+        return core
 
     def is_drained(self) -> bool:
         """Whether no Publish runs and no live, connected process holds undelivered or unacknowledged items."""
-        if self.open_tickets or self.world.network.in_flight or self.world.network.holds_unread():
+        network = self.world.network
+        if network.in_flight or any(ticket.is_publish for ticket in self.open_tickets.values()):
             return False
-        for name, node in self.world.nodes.items():
-            core = node.core
-            if isinstance(core, Actor):
-                if not core.quiet and self._may_connect(name, core):
-                    return False
-            elif isinstance(core, Broker) and core.holds_undelivered:
-                return False
-        return True
+        nodes = self.world.nodes
+        running = {name: self._standing(node) for name, node in nodes.items() if node.is_running}
+        frozen = [name for name, node in nodes.items() if node.is_frozen]
+        return is_drained(self.configuration, running, frozen, lambda a, b: network.link(a, b).is_cut)
 
-    def _may_connect(self, name: str, actor: Actor) -> bool:
-        """Whether a client is connected, or will be as soon as it has dialled again."""
-        broker = self.configuration.parent_of(name)
-        assert broker is not None
-        is_reachable = self.is_up(broker) and not self.world.network.link(name, broker).is_cut
-        return actor.is_connected or (is_reachable and not actor.is_unplugged)
+    def _standing(self, node: Node) -> Standing:
+        network = self.world.network
+        standing = standing_of(self._core(node.name), network.peers_of(node))
+        return replace(standing, holds=True) if network.holds_unread(node) else standing
 
     def write_status(self) -> None:
-        """One line per process that is up."""
+        """One line from everybody who lives; a frozen process writes it when it goes on."""
         for name, node in self.world.nodes.items():
-            if isinstance(node.core, Actor):
-                self.write(name, "status", node.core.status())
-            elif isinstance(node.core, Broker):
-                self.write(name, "status", broker_status(node.core))
+            if node.is_frozen:
+                self._status_owed[name] = self._status_owed.get(name, 0) + 1
+            elif node.is_up:
+                self._write_status(name)
+
+    def _write_status(self, name: str) -> None:
+        core = self._core(name)
+        self.write(name, "status", core.status() if isinstance(core, Actor) else broker_status(core))

@@ -12,29 +12,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from holdfast.clock import SECOND, Instant
+from holdfast.clock import Instant
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Deliveries, Publications, Publish
 from holdfast.simulator.links import Link
 from holdfast.wire.frame import HEADER_BYTES, FrameNumbers, FrameReader
 
 __all__ = [
-    "BROKER_BUFFER_BYTES",
-    "CLIENT_BUFFER_BYTES",
-    "LINGER_NS",
     "End",
     "Flight",
     "Host",
     "State",
     "bytes_of",
 ]
-
-#: What a peer that does not read may have waiting for it, as in the runtime.
-CLIENT_BUFFER_BYTES: Final = 8 * 1024 * 1024
-BROKER_BUFFER_BYTES: Final = 64 * 1024 * 1024
-
-#: How long a peer that was dropped as too slow may take to read why, as in the runtime.
-LINGER_NS: Final = 10 * SECOND
 
 #: Roughly, for the buffer's account: what surrounds an event in a frame, and a message without events.
 _AROUND_EVENT_BYTES: Final = 24
@@ -82,6 +72,7 @@ class End:
     """
 
     __slots__ = (
+        "behind_since",
         "flight",
         "frames_sent",
         "host",
@@ -118,6 +109,7 @@ class End:
         self.is_ending: str | None = None  #: the peer closed; why. Nothing comes any more
         self.unread: list[Message] = []
         self.unread_bytes = 0
+        self.behind_since: Instant | None = None  #: more than the host's buffer holds has waited ever since
 
     @property
     def is_unread(self) -> bool:

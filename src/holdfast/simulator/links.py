@@ -32,6 +32,10 @@ class Links:
     def __init__(self) -> None:
         self._links: dict[tuple[str, str], Link] = {}
 
+    def forget(self, name: str) -> None:
+        """A host is gone for good."""
+        self._links = {pair: link for pair, link in self._links.items() if name not in pair}
+
     def link(self, sender: str, receiver: str) -> Link:
         """The link in one direction, by the names of its hosts."""
         found = self._links.get((sender, receiver))

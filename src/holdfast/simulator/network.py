@@ -56,9 +56,20 @@ class Network(Links):
         assert address not in self._hosts, f"two hosts at {address}"
         self._hosts[address] = host
 
-    def holds_unread(self) -> bool:
-        """Whether something lies unread at a connection of a host that is up."""
-        return any(end.unread for host in self._hosts.values() if host.is_up for end in host.ends.values())
+    def remove_host(self, host: Host, address: str) -> None:
+        """Take a host away, and every link to and from it."""
+        self.crash(host)
+        del self._hosts[address]
+        self.forget(host.name)
+
+    def holds_unread(self, host: Host) -> bool:
+        """Whether anything but heartbeats lies unread at a connection of this host."""
+        return any(type(message) is not Heartbeat for end in host.ends.values() for message in end.unread)
+
+    def peers_of(self, host: Host) -> list[str]:
+        """Who has said something on a connection that is open on this host's side."""
+        ends = host.ends.values()
+        return [end.other.host.name for end in ends if end.state is State.OPEN and end.numbers.last]
 
     def crash(self, host: Host) -> None:
         """The program is gone, with its connections and whatever it had not read."""

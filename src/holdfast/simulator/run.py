@@ -16,7 +16,6 @@ from holdfast.broker.broker import Broker
 from holdfast.broker.input import Stop
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.errors import HoldfastError
-from holdfast.filters.text import filter_text
 from holdfast.scenarios.actor_commands import (
     DoDisconnect,
     DoLeave,
@@ -47,18 +46,14 @@ from holdfast.scenarios.commands import (
     Unsubscribe,
     Wait,
 )
-from holdfast.scenarios.script import Script
+from holdfast.scenarios.script import COMPLETION_MAX_NS, FINAL_DRAIN_NS, Script
 from holdfast.scenarios.topology import Configuration
 from holdfast.scenarios.trace import TraceLine, run_fields
-from holdfast.simulator.cast import MASTER, Cast, MakeBroker
+from holdfast.simulator.cast import MASTER, Cast, MakeBroker, Ticket
 from holdfast.simulator.transcript import Transcript
 
 __all__ = ["NotConnected", "Result", "simulate"]
 
-#: How long a script waits for a command to complete before it goes on.
-COMPLETION_MAX_NS: Final = 5 * SECOND
-#: How long the end of a script waits for everything to arrive.
-FINAL_DRAIN_NS: Final = 10 * SECOND
 #: How long a network may take to come up.
 CONNECT_MAX_NS: Final = 60 * SECOND
 #: How long goodbyes may take.
@@ -146,9 +141,9 @@ class _Run:
                     self.world.submit(process.name, leaving)
             self.world.run_for(STOP_NS)
 
-    def _ticket(self, process: str) -> int:
+    def _ticket(self, process: str, *, is_publish: bool = False) -> int:
         self._tickets += 1
-        self.cast.open_tickets[self._tickets] = process
+        self.cast.open_tickets[self._tickets] = Ticket(process, is_publish)
         return self._tickets
 
     # Commands; each gives what the script waits for while it is true, if anything
@@ -160,7 +155,8 @@ class _Run:
             case Publish(publisher=name):
                 if self.cast.is_up(name):
                     seed = self.configuration.seed
-                    self.world.submit(name, DoPublish(command, seed, self._ticket(name)))
+                    ticket = self._ticket(name, is_publish=True)
+                    self.world.submit(name, DoPublish(command, seed, ticket))
             case Slow(name, per_event_ns):
                 self.world.submit(name, DoSlow(per_event_ns))
             case Disconnect(name):
@@ -186,8 +182,8 @@ class _Run:
             return None
         ticket = self._ticket(name)
         match command:
-            case Subscribe(_, text, filter, subscription):
-                wish = self.cast.wishes[name][subscription] = Wish(subscription, text, filter_text(filter))
+            case Subscribe():
+                wish = self.cast.wishes[name][command.subscription] = Wish.of(command)
                 self.world.submit(name, DoSubscribe(wish, ticket))
             case Unsubscribe(_, _, subscription):
                 self.cast.wishes[name].pop(subscription, None)
@@ -203,8 +199,7 @@ class _Run:
         node = self.world.nodes[name]
         match command:
             case Crash() if node.is_up:
-                self.world.crash(name)
-                self._forget_tickets(name)
+                self.cast.crash(name)
                 self._write("crash", name)
             case Restart() if not node.is_up:
                 self.world.restart(name)
@@ -215,13 +210,8 @@ class _Run:
                 self._write("freeze", name)
             case Unfreeze() if node.is_frozen:
                 self._write("unfreeze", name)
-                self.world.unfreeze(name)
+                self.cast.unfreeze(name)
         return None
-
-    def _forget_tickets(self, name: str) -> None:
-        tickets = self.cast.open_tickets
-        for ticket in [ticket for ticket, whose in tickets.items() if whose == name]:
-            del tickets[ticket]
 
     def _change_link(self, command: Any) -> None:
         node = self.configuration.node

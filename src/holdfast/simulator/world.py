@@ -15,9 +15,10 @@ from random import Random
 from typing import Any, Final
 
 from holdfast.clock import Instant
+from holdfast.overlay.slowness import CLIENT_BUFFER_BYTES
 from holdfast.overlay.transport import Close, Connect, Core, Log, Pause, Resume, Send, Trace, Wake
 from holdfast.simulator.clock import VirtualClock
-from holdfast.simulator.connection import CLIENT_BUFFER_BYTES, Host
+from holdfast.simulator.connection import Host
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.simulator.network import Network
 from holdfast.simulator.transcript import Transcript
@@ -88,6 +89,13 @@ class World:
         self.network.add_host(node, address_of(name))
         self._start(node)
         return node
+
+    def remove(self, name: str) -> None:
+        """Take a node out of the world for good: its program ends, its connections close, no link is left."""
+        node = self.nodes.pop(name)
+        for connection in list(node.ends):
+            self.network.close(node, connection, "its program ended")
+        self.network.remove_host(node, address_of(name))
 
     def submit(self, name: str, stimulus: Any) -> None:
         """Give a core an input, in its turn; one that is not up does not hear it, a frozen one hears it later."""
