@@ -279,3 +279,10 @@ def test_the_limit_on_names_is_that_of_publishers() -> None:
     longest = "é" * (DEFAULT_LIMITS.publisher_bytes // 2)
     assert isinstance(world.say(world.connect(), hello(longest))[0], Welcome)
     assert isinstance(world.say(world.connect(), hello(longest + "x"))[0], Goodbye)
+
+
+def test_a_neighbour_of_a_later_version_may_be_able_to_do_more() -> None:
+    world = ByHand(["child"])
+    connection = world.connect()
+    later = hello("child", Kind.BROKER, features=("routing=filter", "something=new"))
+    assert any(isinstance(message, Welcome) for message in world.say(connection, later))

@@ -194,6 +194,7 @@ def test_a_stranger_must_introduce_itself_whatever_else_it_sends() -> None:
 def test_a_silent_client_is_given_up_after_three_of_its_heartbeats() -> None:
     world = ByHand()
     peer = world.client("peer", heartbeat_ns=SECOND)
+    world.say(peer, Heartbeat())
     world.wait(2_900 * MILLISECOND)
     assert peer not in world.closed
     world.wait(200 * MILLISECOND)

@@ -9,6 +9,7 @@ from holdfast.clock import MILLISECOND, SECOND
 from holdfast.overlay.session import (
     HEARTBEAT_MAX_NS,
     HEARTBEAT_MIN_NS,
+    HELLO_WITHIN_NS,
     Session,
     common_version,
     heartbeat_problem,
@@ -34,11 +35,22 @@ def test_a_session_begins_with_the_peer_heard() -> None:
     assert not session.is_silent(4 * SECOND + 499 * MILLISECOND)
 
 
-def test_silence_is_three_heartbeats_or_the_patience_whichever_is_longer() -> None:
-    assert not begun(peer_heartbeat_ns=SECOND).is_silent(3 * SECOND - 1)
-    assert begun(peer_heartbeat_ns=SECOND).is_silent(3 * SECOND)
-    assert not begun(peer_heartbeat_ns=MILLISECOND).is_silent(500 * MILLISECOND - 1)
-    assert begun(peer_heartbeat_ns=MILLISECOND).is_silent(500 * MILLISECOND)
+@pytest.mark.parametrize(
+    ("heartbeat_ns", "silent_after_ns"), [(SECOND, 3 * SECOND), (MILLISECOND, 500 * MILLISECOND)]
+)
+def test_silence_is_three_heartbeats_or_the_patience_whichever_is_longer(
+    heartbeat_ns: int, silent_after_ns: int
+) -> None:
+    session = begun(peer_heartbeat_ns=heartbeat_ns)
+    session.hear(0)
+    assert not session.is_silent(silent_after_ns - 1)
+    assert session.is_silent(silent_after_ns)
+
+
+def test_until_its_first_word_a_peer_has_the_time_of_a_round_trip() -> None:
+    session = begun(peer_heartbeat_ns=MILLISECOND)
+    assert not session.is_silent(HELLO_WITHIN_NS - 1)
+    assert session.is_silent(HELLO_WITHIN_NS)
 
 
 def test_whoever_is_heard_is_not_silent() -> None:

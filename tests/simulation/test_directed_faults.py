@@ -222,3 +222,11 @@ def test_a_subscriber_that_is_far_too_slow_is_dropped_told_and_taken_back() -> N
     assert missing(trace, "near") == list(range(gap["after"] + 1, gap["upto"] + 1))
     assert not missing(trace, "far")
     assert numbers(trace, "deliver", subscription="near")[-5:] == list(range(4001, 4006))
+
+
+@pytest.mark.parametrize("delay_ms", [300, 1000])
+def test_brokers_further_apart_than_a_neighbours_silence_meet_and_deliver(delay_ms: int) -> None:
+    far = f"{CHAIN}Link b1 b2 Delay {delay_ms}\n"
+    trace = simulated(far, f"{SUBSCRIBE}Publisher p Publish 5 Ontopic orders Interval 10\nDrain 9000\n").trace
+    assert numbers(trace, "deliver", subscription="far") == [1, 2, 3, 4, 5]
+    assert promises_kept(trace)

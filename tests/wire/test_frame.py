@@ -279,3 +279,8 @@ def test_a_length_that_lies_costs_nothing(kind: int, body: bytes) -> None:
         assert tracemalloc.get_traced_memory()[1] < 100_000
     finally:
         tracemalloc.stop()
+
+
+def test_a_farewell_of_a_later_version_is_read_as_another_one() -> None:
+    body = msgspec.msgpack.encode({"farewell": "tired", "reason": "x"})
+    assert FrameReader().feed(frame(4, body)) == [Goodbye(Farewell.OTHER, "x")]

@@ -37,6 +37,7 @@ class Inbox:
 
     def __init__(self) -> None:
         self.subscriptions: dict[int, Subscription] = {}
+        self._full: dict[int, Subscription] = {}  #: those with a whole buffer waiting; asked at every batch
         self.turned_away = 0  #: deliveries that had passed before
         self._orders: dict[str, Order] = {}
         self._edges: dict[str, Edge] = {}  #: by stream
@@ -59,7 +60,10 @@ class Inbox:
             for number in numbers:
                 self._add(found, number, publication, copy)
         for number, delivered in found.items():
-            self.subscriptions[number].waiting += len(delivered.items)
+            subscription = self.subscriptions[number]
+            subscription.waiting += len(delivered.items)
+            if subscription.waiting >= subscription.buffer:
+                self._full[number] = subscription
         return list(found.values())
 
     def learn(self, streams: Sequence[StreamOrder]) -> None:
@@ -97,10 +101,17 @@ class Inbox:
         if subscription is not None:
             subscription.waiting -= count
             assert subscription.waiting >= 0, "no more can be consumed than was delivered"
+            if subscription.waiting < subscription.buffer:
+                self._full.pop(number, None)
+
+    def remove(self, number: int) -> Subscription | None:
+        """A subscription is over; None if there is none."""
+        self._full.pop(number, None)
+        return self.subscriptions.pop(number, None)
 
     def is_full(self, buffers: int) -> bool:
         """Whether for some subscription so many buffers' worth wait."""
-        return any(each.waiting >= buffers * each.buffer for each in self.subscriptions.values())
+        return any(each.waiting >= buffers * each.buffer for each in self._full.values())
 
     def has_room(self, buffers: int) -> bool:
         """Whether for all not even half of that waits: reading goes on only then, so that it does not stop and go."""

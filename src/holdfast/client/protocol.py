@@ -365,15 +365,12 @@ class ClientCore:
         return [Subscribed(subscription.number, partial), *self._pause_if_full()]
 
     def _on_refused(self, subscription: SubscriptionId, problem: str, now: Instant) -> list[Effect]:
-        if (
-            not self._is_mine(subscription)
-            or self._inbox.subscriptions.pop(subscription.number, None) is None
-        ):
+        if not self._is_mine(subscription) or self._inbox.remove(subscription.number) is None:
             return []
         return [SubscriptionRefused(subscription.number, problem), *self._resume_if_possible(now)]
 
     def _on_end(self, number: int, now: Instant) -> list[Effect]:
-        if self._inbox.subscriptions.pop(number, None) is None:
+        if self._inbox.remove(number) is None:
             return []
         self._ending[number] = None
         if self._broker is None or self._connection is None:
@@ -399,7 +396,9 @@ class ClientCore:
         return AWAITING_BUFFERS_MAX if awaits else 1
 
     def _pause_if_full(self) -> list[Effect]:
-        if self._paused or self._connection is None or not self._inbox.is_full(self._room):
+        if self._paused or self._connection is None or not self._inbox.is_full(1):
+            return []
+        if not self._inbox.is_full(self._room):
             return []
         self._paused = True
         return [Pause(self._connection)]

@@ -39,6 +39,7 @@ class Session:
     heartbeat_every_ns: int = 0  #: 0: none until the session has begun
     heartbeat_at: Instant = 0
     begun_at: Instant | None = None
+    silent_after_hearing_ns: int = 0  #: what counts once the peer has been heard in the session
 
     def begin(
         self, now: Instant, heartbeat_every_ns: int, peer_heartbeat_ns: int, detect_after_ns: int
@@ -47,12 +48,15 @@ class Session:
         self.begun_at = self.heard_at = now
         self.heartbeat_every_ns = heartbeat_every_ns
         self.heartbeat_at = now + heartbeat_every_ns
-        self.silent_after_ns = max(detect_after_ns, HEARTBEATS_MISSED_MAX * peer_heartbeat_ns)
+        # Its heartbeats begin when our answer has reached it, which may take as long as a round trip.
+        self.silent_after_hearing_ns = max(detect_after_ns, HEARTBEATS_MISSED_MAX * peer_heartbeat_ns)
+        self.silent_after_ns = max(self.silent_after_hearing_ns, HELLO_WITHIN_NS)
 
     def hear(self, now: Instant) -> None:
         """The peer has said something. Before its Hello that counts for nothing: a stranger has only so long."""
         if self.begun_at is not None:
             self.heard_at = now
+            self.silent_after_ns = self.silent_after_hearing_ns
 
     def is_silent(self, now: Instant) -> bool:
         """Whether the peer must be given up [KJ §3.3]; it may be alive all the same."""
