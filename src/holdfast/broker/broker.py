@@ -99,9 +99,9 @@ class Broker:
         """Take one input, and say what is to be done about it."""
         if self._is_stopped:
             return [Close(stimulus.connection, "stopped")] if isinstance(stimulus, Connected) else []
+        if isinstance(stimulus, Received):  # nearly always; a match of classes costs more than an isinstance
+            return self._on_received(stimulus.connection, stimulus.messages, now)
         match stimulus:
-            case Received(connection, messages):
-                return self._on_received(connection, messages, now)
             case Wake():
                 return self._on_wake(now)
             case Connected(connection, peer):
@@ -203,9 +203,8 @@ class Broker:
     def _on_received(self, connection: int, messages: list[Message], now: Instant) -> Effects:
         effects: Effects = []
         for message in messages if len(messages) == 1 else merged(messages):
-            if connection not in self._sessions:
+            if not self._sessions.hear(connection, now):
                 break  # it ended with an earlier message
-            self._sessions[connection].hear(now)
             try:
                 effects += self._on_message(connection, message, now)
             except Breach as breach:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from holdfast.broker.settings import Routing, Settings
 from holdfast.broker.statistics import Counters
 from holdfast.events.event import Content
-from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Deliveries, Publications
 from holdfast.overlay.transport import Send, Trace, TransportEffect
 from holdfast.routing import filtering, flooding
@@ -58,7 +57,9 @@ class Delivery:
                 self._counters.dropped += len(at)
             else:
                 self._counters.delivered += len(at)
-                effects += self._sent(port, Deliveries(stream, batch, at, subscriptions), batch, at)
+                if self._trace_forwards:
+                    effects += [self._forward_line(port, batch, i) for i in at]
+                effects.append(Send(port.connection, [Deliveries(stream, batch, at, subscriptions)]))
         return effects
 
     def flood_unread(self, stream: str, batch: Batch, arrival: Port) -> list[TransportEffect]:
@@ -82,20 +83,15 @@ class Delivery:
         self, port: NeighbourPort, stream: str, batch: Batch, at: list[int]
     ) -> list[TransportEffect]:
         if port.is_active:
+            assert port.connection is not None
             self._counters.forwarded += len(at)
-            return self._sent(port, Publications(stream, batch, at), batch, at)
+            lines = [self._forward_line(port, batch, i) for i in at] if self._trace_forwards else []
+            return [*lines, Send(port.connection, [Publications(stream, batch, at)])]
         held = 0
         if port.connection is not None:
             held = port.hold(stream, batch, at, self._held_max, self._held_bytes_max)
         self._counters.dropped += len(at) - held
         return []
-
-    def _sent(self, port: Port, message: Message, batch: Batch, at: list[int]) -> list[TransportEffect]:
-        assert port.connection is not None
-        send = Send(port.connection, [message])
-        if not self._trace_forwards:
-            return [send]
-        return [*(self._forward_line(port, batch, i) for i in at), send]
 
     def _forward_line(self, port: Port, batch: Batch, i: int) -> Trace:
         publication = batch.publications[i]

@@ -141,9 +141,9 @@ class Hosting:
 
     def on_message(self, port: ClientPort, message: Message) -> Effects:
         """A client in session says something."""
+        if isinstance(message, Publish):
+            return self._on_publish(port, message.batch)
         match message:
-            case Publish(batch):
-                return self._on_publish(port, batch)
             case Heartbeat():
                 return []
             case Subscribe(subscription):

@@ -43,6 +43,14 @@ class Sessions:
     def __getitem__(self, connection: int) -> Session:
         return self._sessions[connection]
 
+    def hear(self, connection: int, now: Instant) -> bool:
+        """The peer has said something; False if its session is over."""
+        session = self._sessions.get(connection)
+        if session is None:
+            return False
+        session.hear(now)
+        return True
+
     def all(self) -> list[Session]:
         """Every session, in the order of its opening."""
         return list(self._sessions.values())

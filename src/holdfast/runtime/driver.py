@@ -166,39 +166,37 @@ class Driver:
         stimulus: Any = None
         try:
             now = clock.now()
+            step, links, touched = self.core.step, self._open, self._touched
             for stimulus in inbox:
-                if self._is_news(stimulus):
-                    for effect in self.core.step(stimulus, now):
+                if type(stimulus) is Received:
+                    if (link := links.get(stimulus.connection)) is None:
+                        continue  # nothing comes from a connection after its end
+                    link.arrived = None
+                    if self._transcribe:
+                        self._say("debug", "received", logs.transcribed("<", link.name, stimulus.messages))
+                elif type(stimulus) is Disconnected and links.pop(stimulus.connection, None) is None:
+                    continue
+                for effect in step(stimulus, now):
+                    if type(effect) is not Send:
                         self._carry_out(effect)
-            self._flush()
+                    elif (link := links.get(effect.connection)) is not None:
+                        link.put(effect.messages)
+                        touched[effect.connection] = link
+                        if self._transcribe:
+                            self._say("debug", "sent", logs.transcribed(">", link.name, effect.messages))
+            if self._before_flush is not None:
+                self._before_flush()
+            self._touched = {}
+            for link in touched.values():
+                link.flush()
             self._set_timer()
         except Exception as error:  # whatever it is, the core cannot be trusted any more
             self._fail(error, stimulus)
         finally:
             self._is_turning = False
 
-    def _is_news(self, stimulus: Any) -> bool:
-        """Whether the core is to see it: nothing comes from a connection after its end."""
-        match stimulus:
-            case Received(connection):
-                link = self._open.get(connection)
-                if link is None:
-                    return False
-                link.arrived = None
-                if self._transcribe:
-                    self._say("debug", "received", logs.transcribed("<", link.name, stimulus.messages))
-            case Disconnected(connection):
-                return self._open.pop(connection, None) is not None
-        return True
-
     def _carry_out(self, effect: Any) -> None:
         match effect:
-            case Send(connection, messages):
-                if (link := self._open.get(connection)) is not None:
-                    link.put(messages)
-                    if self._transcribe:
-                        self._say("debug", "sent", logs.transcribed(">", link.name, messages))
-                    self._touched[connection] = link
             case Trace(kind, fields):
                 if self._trace is not None:
                     self._trace(kind, fields)
@@ -219,13 +217,6 @@ class Driver:
             case _:
                 assert self._application is not None, f"nobody takes {type(effect).__name__}"
                 self._application(effect)
-
-    def _flush(self) -> None:
-        if self._before_flush is not None:
-            self._before_flush()
-        touched, self._touched = self._touched, {}
-        for link in touched.values():
-            link.flush()
 
     def _set_timer(self) -> None:
         """Arm the timer, unless one is armed that fires early enough: it looks again when it does."""

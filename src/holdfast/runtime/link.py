@@ -184,11 +184,11 @@ class Link(asyncio.Protocol):
 
     def _encode(self) -> None:
         """Make frames of what was put, only now: they are written while they are still in the processor's cache."""
-        for message in self._fresh:
+        fresh, self._fresh = self._fresh, []
+        for message in fresh:
             for frame in encode_parted(message):
                 self._queue.append(frame)
                 self.queued_bytes += HEADER_BYTES + len(frame[1])
-        self._fresh.clear()
 
     def flush(self) -> None:
         """Hand to the transport what it takes; drop the peer if too much is left for too long."""
@@ -275,16 +275,19 @@ class Link(asyncio.Protocol):
 
     def _next_bytes(self) -> bytes:
         parts: list[bytes] = []
-        size = 0
-        while self._queue and size < TRANSPORT_BYTES:
-            kind, body = self._queue.popleft()
+        queue, number, size = self._queue, self._number, 0
+        while queue and size < TRANSPORT_BYTES:
+            kind, body = queue.popleft()
             if kind != HEARTBEAT:
-                self._number += 1
-                self._holed = self._holed or self.cut
-            parts += (header(kind, self._number, len(body)), body)
+                number += 1
+            parts += (header(kind, number, len(body)), body)
             size += HEADER_BYTES + len(body)
         self.queued_bytes -= size
-        return b"" if self.cut else b"".join(parts)
+        if self.cut:
+            self._holed = self._holed or number != self._number
+            parts.clear()
+        self._number = number
+        return b"".join(parts)
 
     def _check_first(self, data: bytes, messages: list[Message]) -> None:
         if not messages:

@@ -45,6 +45,9 @@ _HEADER: Final = struct.Struct(">IBI")
 HEADER_BYTES: Final = _HEADER.size
 _AFTER_LENGTH: Final = HEADER_BYTES - 4
 
+_pack_header = _HEADER.pack
+_unpack_header = _HEADER.unpack_from
+
 _encode_map = msgspec.msgpack.Encoder().encode
 
 
@@ -52,7 +55,7 @@ def _map_encoder(kind: int) -> tuple[int, Callable[[Any], bytes]]:
     return kind, _encode_map
 
 
-def _map_decoder(message: type) -> Callable[[memoryview], Message]:
+def _map_decoder(message: type) -> Callable[[bytes | bytearray], Message]:
     return msgspec.msgpack.Decoder(message).decode
 
 
@@ -61,7 +64,7 @@ _ENCODERS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
     **{message: _map_encoder(kind) for kind, message in _MAPS.items()},
     **publications.ENCODERS,
 }
-_DECODERS: Final[dict[int, Callable[[memoryview], Message]]] = {
+_DECODERS: Final[dict[int, Callable[[bytes | bytearray], Message]]] = {
     **{kind: _map_decoder(message) for kind, message in _MAPS.items()},
     **publications.DECODERS,
 }
@@ -75,16 +78,17 @@ def encode(message: Message) -> tuple[int, bytes]:
 
 def encode_parted(message: Message) -> list[tuple[int, bytes]]:
     """The same as one frame, or as several where a batch of events would make it too large."""
-    frame = encode(message)
-    if len(frame[1]) <= FRAME_BYTES_TARGET or not isinstance(message, Publications | Deliveries):
-        return [frame]
+    kind, encoder = _ENCODERS[type(message)]
+    body = encoder(message)
+    if len(body) <= FRAME_BYTES_TARGET or not isinstance(message, Publications | Deliveries):
+        return [(kind, body)]
     first, second = publications.halves(message)
-    return encode_parted(first) + encode_parted(second) if second.at else [frame]
+    return encode_parted(first) + encode_parted(second) if second.at else [(kind, body)]
 
 
 def header(kind: int, number: int, body_bytes: int) -> bytes:
     """What goes before a body. The number is the frame's own; for a heartbeat that of the last frame before it."""
-    return _HEADER.pack(_AFTER_LENGTH + body_bytes, kind, number)
+    return _pack_header(_AFTER_LENGTH + body_bytes, kind, number)
 
 
 class FrameNumbers:
@@ -130,43 +134,42 @@ class FrameReader:
         :raises MalformedFrame: at the first frame that is not right; those before it in the same bytes are lost
             with it.
         """
-        if not self._rest:
-            used, messages = self._read(memoryview(data))
-            self._rest += data[used:]
-            return messages
-        self._rest += data
-        with memoryview(self._rest) as view:
-            used, messages = self._read(view)
-        if used:
-            del self._rest[:used]
-        return messages
-
-    def _read(self, data: memoryview) -> tuple[int, list[Message]]:
+        rest = self._rest
+        whole: bytes | bytearray = data
+        if rest:
+            rest += data
+            whole = rest
         messages: list[Message] = []
-        at = 0
-        while len(data) - at >= HEADER_BYTES:
-            length, kind, number = _HEADER.unpack_from(data, at)
-            if length > self._frame_bytes_max:
-                raise MalformedFrame(f"a frame of {length} bytes, more than {self._frame_bytes_max}")
-            if length < _AFTER_LENGTH:
-                raise MalformedFrame(f"a frame of {length} bytes, less than its own header")
+        numbers = self._numbers
+        at, size = 0, len(whole)
+        while size - at >= HEADER_BYTES:
+            length, kind, number = _unpack_header(whole, at)
+            if not _AFTER_LENGTH <= length <= self._frame_bytes_max:
+                raise MalformedFrame(self._length_problem(length))
             end = at + 4 + length
-            if end > len(data):
+            if end > size:
                 break
-            messages.append(self._message(kind, number, data[at + HEADER_BYTES : end]))
-            at = end
-        return at, messages
-
-    def _message(self, kind: int, number: int, body: memoryview) -> Message:
-        decoder = _DECODERS.get(kind)
-        if decoder is None:
-            raise MalformedFrame(f"a frame of the unknown kind {kind}")
-        if kind == session.HEARTBEAT:
-            self._numbers.check_heartbeat(number)
-        else:
-            self._numbers.check(number)
-        with body:
+            decoder = _DECODERS.get(kind)
+            if decoder is None:
+                raise MalformedFrame(f"a frame of the unknown kind {kind}")
+            if kind == session.HEARTBEAT:
+                numbers.check_heartbeat(number)
+            elif number == numbers.last + 1:
+                numbers.last = number
+            else:
+                numbers.check(number)
             try:
-                return decoder(body)
+                messages.append(decoder(whole[at + HEADER_BYTES : end]))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise MalformedFrame(f"a frame of kind {kind}: {error}") from error
+            at = end
+        if rest:
+            del rest[:at]
+        elif at < size:
+            rest += data[at:]
+        return messages
+
+    def _length_problem(self, length: int) -> str:
+        if length > self._frame_bytes_max:
+            return f"a frame of {length} bytes, more than {self._frame_bytes_max}"
+        return f"a frame of {length} bytes, less than its own header"

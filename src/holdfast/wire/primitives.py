@@ -11,6 +11,7 @@ __all__ = ["NIL", "array_header"]
 
 NIL = b"\xc0"
 
+_ARRAYS_SMALL = tuple(bytes((0x90 | length,)) for length in range(16))
 _ARRAY_16 = struct.Struct(">BH").pack
 _ARRAY_32 = struct.Struct(">BI").pack
 
@@ -18,7 +19,7 @@ _ARRAY_32 = struct.Struct(">BI").pack
 def array_header(length: int) -> bytes:
     """What an array of this length begins with."""
     if length < 16:
-        return bytes((0x90 | length,))
+        return _ARRAYS_SMALL[length]
     if length < 65_536:
         return _ARRAY_16(0xDC, length)
     return _ARRAY_32(0xDD, length)

@@ -57,8 +57,7 @@ REMEMBERED_MAX: Final = 8
 
 def _pieces(batch: Batch) -> list[bytes]:
     if batch.encoded is None:
-        encode = _encode
-        batch.encoded = [encode(publication) for publication in batch.publications]
+        batch.encoded = list(map(_encode, batch.publications))
     return batch.encoded
 
 
@@ -141,19 +140,19 @@ def _copies(read: list[Copy | None]) -> Sequence[Copy | None] | None:
     return None if all(copy is None for copy in read) else read
 
 
-def decode_publish(body: memoryview) -> Publish:
+def decode_publish(body: bytes | bytearray) -> Publish:
     """A publisher's batch."""
     return Publish(Batch(_decode_publish(body)))
 
 
-def decode_publications(body: memoryview) -> Publications:
+def decode_publications(body: bytes | bytearray) -> Publications:
     """A neighbour's batch."""
     stream, rows = _decode_publications(body)
     batch = Batch([row[1] for row in rows])
     return Publications(stream, batch, range(len(rows)), _copies([row[0] for row in rows]))
 
 
-def decode_deliveries(body: memoryview) -> Deliveries:
+def decode_deliveries(body: bytes | bytearray) -> Deliveries:
     """A subscriber's batch."""
     stream, rows = _decode_deliveries(body)
     batch = Batch([row[2] for row in rows])
@@ -168,7 +167,7 @@ ENCODERS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
     Publications: (35, encode_publications),
     Deliveries: (36, encode_deliveries),
 }
-DECODERS: Final[dict[int, Callable[[memoryview], Publish | Publications | Deliveries]]] = {
+DECODERS: Final[dict[int, Callable[[bytes | bytearray], Publish | Publications | Deliveries]]] = {
     32: decode_publish,
     35: decode_publications,
     36: decode_deliveries,
