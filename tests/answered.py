@@ -37,11 +37,11 @@ def deliveries(publisher: str, *numbers: int, to: tuple[int, ...] = (1,)) -> Del
 
 
 class Answered:
-    """One client called ``peer``; the test speaks for its broker, ``b``."""
+    """One client, called ``peer`` unless told otherwise; the test speaks for its broker, ``b``."""
 
-    def __init__(self, *, order: Order = Order.FIFO, **settings: Any) -> None:
+    def __init__(self, *, name: str = "peer", order: Order = Order.FIFO, **settings: Any) -> None:
         self.order = order
-        self.core = ClientCore(Settings("peer", 1, "b:1", **settings))
+        self.core = ClientCore(Settings(name, 1, "b:1", **settings))
         self.now: Instant = 0
         self.connection = 0
         self.effects: list[Any] = []

@@ -12,20 +12,25 @@ from holdfast.events.event import make_event
 from holdfast.events.packed import pack
 from holdfast.identity import SubscriptionId
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Ready, Role, Told
 from holdfast.messages.publications import Batch, Deliveries, Publication, Publications, Publish
-from holdfast.messages.session import Hello, Kind, Welcome
-from holdfast.messages.subscriptions import Row, Subscribe, Table
+from holdfast.messages.session import Hello, Kind, Overlay, Welcome
+from holdfast.messages.subscriptions import Grave, Known, Lore, Subscribe
 from holdfast.overlay.transport import Close, Connect, Connected, Disconnected, Log, Received, Send, Wake
 
-__all__ = ["ByHand", "a_publication", "hello", "publications", "publish", "subscribe"]
+__all__ = ["ByHand", "a_publication", "hello", "own", "publications", "publish", "subscribe"]
 
 M = TypeVar("M")
+
+#: So often a broker may be woken at one moment.
+WAKES_MAX = 5
 
 
 def hello(node: str, kind: Kind = Kind.CLIENT, incarnation: int = 1, **fields: Any) -> Hello:
     chosen: dict[str, Any] = {"session": 1, "principal": "anonymous", "heartbeat_ns": SECOND, **fields}
     if kind is Kind.BROKER:
         chosen.setdefault("features", ("routing=filter",))
+        chosen.setdefault("overlay", Overlay(Role.BROKER, 0, is_recovering=False))
     return Hello(node, kind, incarnation, **chosen)
 
 
@@ -46,13 +51,25 @@ def subscribe(subscriber: str, number: int, filter: str = "#", incarnation: int 
     return Subscribe(SubscriptionId(subscriber, incarnation, number), filter, ())
 
 
-class ByHand:
-    """One broker, woken at time 0; ``children`` dial it, and it dials ``parent``."""
+def own(number: int) -> SubscriptionId:
+    """The id under which the network knows the broker's ``number``th subscription of a plain client."""
+    return SubscriptionId("b", 1, number)
 
-    def __init__(self, children: Sequence[str] = (), parent: str | None = None, **settings: Any) -> None:
+
+class ByHand:
+    """One broker, woken at time 0; ``children`` dial it, and it dials ``parent``; others lie ``beyond`` these."""
+
+    def __init__(
+        self,
+        children: Sequence[str] = (),
+        parent: str | None = None,
+        beyond: Sequence[tuple[str, str]] = (),
+        **settings: Any,
+    ) -> None:
         neighbours = [Neighbour(name, None) for name in children]
         if parent is not None:
             neighbours.append(Neighbour(parent, f"{parent}:1"))
+        neighbours += [Neighbour(name, f"{name}:1", beside) for name, beside in beyond]
         self.broker = Broker(Settings("b", 1, tuple(neighbours), **settings))
         self.now: Instant = 0
         self.heard: dict[int, list[Message]] = {}  #: by connection: what the broker said
@@ -105,13 +122,23 @@ class ByHand:
         assert [type(message) for message in answer] == [Welcome], answer
         return connection
 
-    def neighbour(self, name: str, rows: Sequence[Row] | None = (), incarnation: int = 1) -> int:
-        """A child in session; ``rows`` is its table, None if it has not told it yet."""
+    def neighbour(
+        self,
+        name: str,
+        rows: Sequence[Known] | None = (),
+        graves: Sequence[Grave] = (),
+        incarnation: int = 1,
+        *,
+        is_recovering: bool = False,
+    ) -> int:
+        """A child in session that accepts publications; ``rows`` is its table, None if it has told nothing yet."""
         connection = self.connect()
-        features = (f"routing={self.broker.settings.routing}",)
-        self.say(connection, hello(name, Kind.BROKER, incarnation, features=features))
+        settings = self.broker.settings
+        features = (f"routing={settings.routing}",)
+        overlay = Overlay(Role.BROKER, settings.delta, is_recovering)
+        self.say(connection, hello(name, Kind.BROKER, incarnation, features=features, overlay=overlay))
         if rows is not None:
-            self.say(connection, Table(tuple(rows), True))
+            self.say(connection, Lore(tuple(rows), tuple(graves)), Told(), Ready())
         return connection
 
     def lose(self, connection: int) -> None:
@@ -122,11 +149,12 @@ class ByHand:
     def wait(self, duration_ns: int) -> None:
         """Time passes; the broker is woken whenever it wants to be."""
         end = self.now + duration_ns
+        wakes = 0  #: at one moment: what one begins, such as dialling, may be due at once
         while (due := self.broker.next_deadline()) is not None and due <= end:
+            wakes = wakes + 1 if due <= self.now else 1
+            assert wakes < WAKES_MAX, "the broker would be woken for ever"
             self.now = max(due, self.now)
             self.step(Wake())
-            after = self.broker.next_deadline()
-            assert after is None or after > self.now, "the broker would be woken for ever"
         self.now = end
 
     # What was heard

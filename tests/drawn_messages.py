@@ -26,9 +26,7 @@ from holdfast.messages.subscriptions import (
     Confirmed,
     Partition,
     Refused,
-    Row,
     Subscribe,
-    Table,
     Unsubscribe,
     Withdrawn,
 )
@@ -87,9 +85,6 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Refused: st.builds(Refused, subscriptions, names),
     Unsubscribe: st.builds(Unsubscribe, subscriptions),
     Withdrawn: st.builds(Withdrawn, subscriptions),
-    Table: st.builds(
-        Table, st.lists(st.builds(Row, subscriptions, names, vectors), max_size=4).map(tuple), flags
-    ),
     Publish: st.builds(Publish, batches),
     Accepted: st.builds(Accepted, numbers, st.lists(numbers, max_size=5).map(tuple)),
     Rejected: st.builds(Rejected, numbers, names),

@@ -8,12 +8,27 @@ messages are those of somebody else, with values at the edges of their types.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 
 from holdfast.events.event import make_event
 from holdfast.events.packed import pack
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import (
+    Confirmations,
+    DepthAck,
+    Holding,
+    Join,
+    Leave,
+    Need,
+    Ready,
+    Relay,
+    Role,
+    Step,
+    Told,
+    Trail,
+)
 from holdfast.messages.publications import (
     Accepted,
     Batch,
@@ -25,15 +40,22 @@ from holdfast.messages.publications import (
     Rejected,
     Tag,
 )
-from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Overlay, Welcome
 from holdfast.messages.subscriptions import (
+    Cleared,
     Confirmed,
+    Crossed,
+    Grave,
+    Heal,
+    Healed,
+    Known,
+    Lore,
     Partition,
     Refused,
-    Row,
     Subscribe,
-    Table,
     Unsubscribe,
+    Upgraded,
+    UpgradeTaken,
     Withdrawn,
 )
 from holdfast.wire.frame import encode, header
@@ -107,8 +129,55 @@ def _partial(draw: Random) -> tuple[Partition, ...]:
     return (Partition(text(draw), number(draw), number(draw), (text(draw),)),) * draw.randrange(3)
 
 
-def _row(draw: Random) -> Row:
-    return Row(subscription(draw), draw.choice(FILTERS), vector(draw))
+def _partition(draw: Random) -> Partition:
+    return Partition(text(draw), number(draw), number(draw), (text(draw),))
+
+
+def _rows(draw: Random) -> tuple[Known, ...]:
+    return tuple(
+        Known(subscription(draw), draw.choice(FILTERS), (text(draw),) * draw.randrange(4), _partial(draw))
+        for _ in range(draw.randrange(4))
+    )
+
+
+def _lore(draw: Random) -> Lore:
+    graves = (Grave(text(draw), number(draw), number(draw), number(draw)),) * draw.randrange(3)
+    return Lore(_rows(draw), graves)
+
+
+def _relay(draw: Random) -> Relay:
+    """A way with a number for every event, or the frame would not be read."""
+    batch = publications(draw)
+    steps = tuple(Step(text(draw), draw.choice((None, number(draw)))) for _ in range(draw.randrange(4)))
+    columns = [[number(draw) for _ in batch] for step in steps if step.incarnation is not None]
+    tags = (Tag(text(draw), number(draw), number(draw), True),) * draw.randrange(2)
+    lists = draw.choice((None, [(number(draw),) for _ in batch]))
+    again, refill = draw.random() < 0.5, draw.random() < 0.5
+    return Relay(
+        text(draw), Batch(batch), range(len(batch)), Trail(steps, columns), tags, lists, again, refill
+    )
+
+
+def _holdings(draw: Random) -> tuple[Holding, ...]:
+    return tuple(
+        Holding(text(draw), number(draw), text(draw), number(draw), number(draw), number(draw))
+        for _ in range(draw.randrange(4))
+    )
+
+
+def _overlay(draw: Random) -> Overlay | None:
+    standing = Overlay(
+        draw.choice(list(Role)), draw.choice((0, 1, number(draw))), True, text(draw), text(draw)
+    )
+    return draw.choice((None, standing))
+
+
+def node_hello(node: str, role: Role = Role.BROKER, session: int = 1) -> Hello:
+    """A node of the overlay introduces itself."""
+    kind = Kind.BROKER if role is Role.BROKER else Kind.CLIENT
+    home = None if role is Role.BROKER else "b1"
+    standing = Overlay(role, 0, is_recovering=False, home=home)
+    return replace(hello(node, kind, session=session), features=("routing=filter",), overlay=standing)
 
 
 #: One of each kind of message, with values at the edges.
@@ -122,9 +191,10 @@ MESSAGES: dict[type, Callable[[Random], Message]] = {
         number(draw),
         number(draw),
         number(draw),
+        overlay=_overlay(draw),
     ),
     Welcome: lambda draw: Welcome(
-        text(draw), draw.choice(list(Kind)), number(draw), number(draw), number(draw)
+        text(draw), draw.choice(list(Kind)), number(draw), number(draw), number(draw), overlay=_overlay(draw)
     ),
     Heartbeat: lambda draw: Heartbeat(),
     Goodbye: lambda draw: Goodbye(draw.choice(list(Farewell)), text(draw)),
@@ -133,12 +203,26 @@ MESSAGES: dict[type, Callable[[Random], Message]] = {
     Refused: lambda draw: Refused(subscription(draw), text(draw)),
     Unsubscribe: lambda draw: Unsubscribe(subscription(draw)),
     Withdrawn: lambda draw: Withdrawn(subscription(draw)),
-    Table: lambda draw: Table(tuple(_row(draw) for _ in range(draw.randrange(4))), draw.random() < 0.7),
     Publish: lambda draw: Publish(Batch(publications(draw, draw.choice((None, "hostile"))))),
     Accepted: lambda draw: Accepted(number(draw), (number(draw),) * draw.randrange(3)),
     Rejected: lambda draw: Rejected(number(draw), text(draw)),
     Publications: _publications,
     Deliveries: _deliveries,
+    Relay: _relay,
+    DepthAck: lambda draw: DepthAck(_holdings(draw)),
+    Confirmations: lambda draw: Confirmations([number(draw) for _ in range(draw.randrange(4))]),
+    Join: lambda draw: Join(text(draw), draw.choice(list(Role)), text(draw), text(draw), number(draw)),
+    Leave: lambda draw: Leave(text(draw), number(draw), text(draw)),
+    Told: lambda draw: Told(),
+    Ready: lambda draw: Ready(),
+    Need: lambda draw: Need(draw.random() < 0.5),
+    Lore: _lore,
+    Heal: lambda draw: Heal(_partition(draw), _rows(draw), draw.random() < 0.7),
+    Healed: lambda draw: Healed(_partition(draw), _partial(draw)),
+    Upgraded: lambda draw: Upgraded(subscription(draw), _partial(draw), _partial(draw)),
+    UpgradeTaken: lambda draw: UpgradeTaken(subscription(draw), _partial(draw)),
+    Cleared: lambda draw: Cleared(_partition(draw)),
+    Crossed: lambda draw: Crossed(_partition(draw)),
 }
 
 #: How a session may begin, by who is pretended to speak.
@@ -146,8 +230,10 @@ OPENINGS: dict[str, list[Message]] = {
     "nobody": [],
     "a client": [hello("hostile", incarnation=2**63)],  # not below any other of this name
     "an unknown broker": [hello("b9", Kind.BROKER)],
-    "a neighbour": [hello(NEIGHBOUR, Kind.BROKER)],
-    "a neighbour with its table": [hello(NEIGHBOUR, Kind.BROKER), Table((), True)],
+    "a broker out of the overlay": [hello(NEIGHBOUR, Kind.BROKER)],
+    "a neighbour": [node_hello(NEIGHBOUR)],
+    "a neighbour that is ready": [node_hello(NEIGHBOUR), Told(), Ready()],
+    "a member": [node_hello("hostile member", Role.PUBLISHER), Told(), Ready()],
 }
 
 
@@ -171,12 +257,32 @@ def neighbour_session(draw: Random) -> list[Message]:
     theirs = SubscriptionId("s", 1, draw.randrange(1, 100))
     batch = Batch([Publication("p", n, pack(make_event("a/b", {"n": n}))) for n in range(1, 5)])
     return [
-        hello(NEIGHBOUR, Kind.BROKER, session=draw.randrange(1, 1_000)),
-        Table((Row(theirs, "a/#", (Element("s", 1, 1), Element(NEIGHBOUR, 1, 1))),), True),
+        node_hello(NEIGHBOUR, session=draw.randrange(1, 1_000)),
+        Lore((Known(theirs, "a/#", ()),)),
+        Told(),
+        Ready(),
         Publications("default", batch, range(len(batch))),
+        Relay("default", batch, range(4), Trail((Step(NEIGHBOUR, 1),), [[1, 2, 3, 4]])),
         Subscribe(theirs._replace(number=200), "a", (Element("s", 1, 2), Element(NEIGHBOUR, 1, 2))),
         Unsubscribe(theirs),
         Heartbeat(),
+    ]
+
+
+def member_session(draw: Random) -> list[Message]:
+    """What a client that is a node of the overlay might say."""
+    name = f"member {draw.randrange(1_000)}"
+    mine = SubscriptionId(name, 1, draw.randrange(1, 100))
+    batch = Batch([Publication(name, n, pack(make_event("a/b", {"n": n}))) for n in range(1, 5)])
+    return [
+        node_hello(name, draw.choice((Role.PUBLISHER, Role.SUBSCRIBER)), draw.randrange(1, 1_000)),
+        Told(),
+        Ready(),
+        Subscribe(mine, draw.choice(FILTERS[:3]), (Element(name, 1, 1),)),
+        Relay("default", batch, range(4), Trail((Step(name, 1),), [[1, 2, 3, 4]])),
+        DepthAck((Holding(name, 1, "b1", 1, 1, 1),)),
+        Unsubscribe(mine),
+        Goodbye(draw.choice((Farewell.LEAVING, Farewell.SILENT)), "bye"),
     ]
 
 
@@ -221,7 +327,7 @@ def damaged_frame(draw: Random, messages: Sequence[Message]) -> bytes:
 
 def hostile_bytes(draw: Random) -> bytes:
     """What one hostile peer sends."""
-    session = draw.choice((client_session, neighbour_session))(draw)
+    session = draw.choice((client_session, neighbour_session, member_session))(draw)
     match draw.randrange(6):
         case 0:
             return draw.randbytes(draw.choice((0, 1, 8, 9, 10, 100, 10_000, 100_000)))

@@ -22,6 +22,7 @@ ROWS = [
     ["simulator", "runtime"],
     ["scenarios"],
     ["broker", "client"],
+    ["node"],
     ["archive", "ordering"],
     ["routing", "streams"],
     ["overlay", "matching", "storage", "wire"],

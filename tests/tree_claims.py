@@ -10,7 +10,7 @@ from holdfast.client.item import Gap
 from holdfast.filters.evaluate import compile_filter
 from holdfast.filters.parse import parse_filter
 from holdfast.filters.subject import Subject
-from holdfast.identity import EventId
+from holdfast.identity import EventId, SubscriptionId
 from holdfast.messages.publications import Publication
 from holdfast.messages.streams import Order
 
@@ -43,30 +43,39 @@ def check_safe(tree: Tree) -> None:
             assert interest.ended_at is None or moment < interest.ended_at, f"{who} after its end"
 
 
+def _known_as(tree: Tree, subscription: SubscriptionId) -> SubscriptionId:
+    """The network's id for a subscription: that of its client's broker."""
+    port = tree.broker(tree.homes[subscription.subscriber]).clients.get(subscription.subscriber)
+    assert port is not None, f"{subscription.subscriber} is not known to its broker"
+    return port.numbers[subscription.number]
+
+
 def check_rest(tree: Tree) -> None:
     """At rest: tables say exactly who wants what and where they are, everybody was answered, nothing is left over."""
-    live = {key: each for key, each in tree.interests.items() if each.is_live}
+    live = {_known_as(tree, key): each for key, each in tree.interests.items() if each.is_live}
     for name in tree.brokers:
         broker = tree.broker(name)
         found = {entry.subscription: (entry.port.name, str(entry.filter)) for entry in broker.table}
         expected = {
-            key: (tree.next_hop(name, key.subscriber), str(parse_filter(each.filter)))
+            key: (tree.next_hop(name, each.subscription.subscriber), str(parse_filter(each.filter)))
             for key, each in live.items()
-            if tree.routing is Routing.FILTER or tree.homes[key.subscriber] == name
+            if tree.routing is Routing.FILTER or key.subscriber == name
         }
         assert found == expected, f"the table of {name}"
-        assert broker.advertisement.pending == 0, f"{name} still waits for confirmations"
-        assert not broker.advertisement._withdrawing, f"{name} still waits for withdrawals"
+        spread = broker.node.spread
+        assert not spread._rounds, f"{name} still waits for confirmations"
+        assert not spread.partitions.open, f"{name} still knows of partitions"  # I31
+        assert not spread.partitions.crossings, f"{name} still tags publications"  # I31
         assert broker.holds_undelivered == 0, f"{name} holds publications"
         assert broker.is_ready
-        assert all(port.is_active for port in broker.neighbours.ports)
+        assert broker.node.is_connected_to_all
         assert {port.name for port in broker.clients.all()} == {c for c, b in tree.homes.items() if b == name}
         assert all(not port.at and not port.subscriptions for port in broker.clients.all())
     for name in tree.homes:
         client = tree.client(name)
         assert client.is_ready
         assert client.unacknowledged == 0, f"{name} waits for acknowledgements"
-        assert not client._ending, f"{name} waits for withdrawals"
+        assert not client.ledger.ending, f"{name} waits for withdrawals"
     for interest in tree.interests.values():
         if not interest.is_lost:
             answered = interest.subscribed_at or interest.ended_at

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from by_hand import ByHand, hello, publish, subscribe
+from by_hand import ByHand, hello, own, publish, subscribe
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.identity import SubscriptionId
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Welcome
-from holdfast.messages.subscriptions import Confirmed, Refused, Subscribe, Unsubscribe, Withdrawn
+from holdfast.messages.subscriptions import (
+    Confirmed,
+    Heal,
+    Healed,
+    Known,
+    Lore,
+    Refused,
+    Subscribe,
+    Unsubscribe,
+    Upgraded,
+    Withdrawn,
+)
 
 
 def farewells(world: ByHand, connection: int) -> list[Farewell]:
@@ -107,8 +118,7 @@ def test_a_lost_client_is_kept_for_the_grace_time_and_then_forgotten() -> None:
     child = world.neighbour("child")
     peer = world.client("peer")
     world.say(peer, subscribe("peer", 1))
-    subscription = SubscriptionId("peer", 1, 1)
-    world.say(child, Confirmed(subscription))
+    world.say(child, Confirmed(own(1)))
     world.lose(peer)
     for _ in range(49):
         world.wait(100 * MILLISECOND)
@@ -117,7 +127,7 @@ def test_a_lost_client_is_kept_for_the_grace_time_and_then_forgotten() -> None:
     assert world.said(child, Unsubscribe) == []
     world.wait(200 * MILLISECOND)
     assert len(world.broker.table) == 0
-    assert world.said(child, Unsubscribe) == [Unsubscribe(subscription)]
+    assert world.said(child, Unsubscribe) == [Unsubscribe(own(1))]
     assert len(world.broker.clients) == 0
 
 
@@ -130,6 +140,20 @@ def test_a_client_that_comes_back_within_the_grace_time_stays() -> None:
         world.wait(SECOND)
         world.say(peer, Heartbeat())
     assert len(world.broker.clients) == 1
+
+
+def test_a_client_that_comes_back_after_the_grace_time_may_subscribe_as_before() -> None:
+    world = ByHand(client_grace_ns=5 * SECOND)
+    first = world.client("peer")
+    world.say(first, subscribe("peer", 1))
+    world.lose(first)
+    world.wait(6 * SECOND)
+    peer = world.client("peer")
+    world.say(peer, subscribe("peer", 1))
+    assert world.said(peer, Refused) == []
+    assert len(world.said(peer, Confirmed)) == 1
+    world.say(peer, publish("peer", 1))
+    assert world.delivered(peer) == [("peer", 1, (1,))]
 
 
 def test_a_client_that_leaves_is_forgotten_at_once() -> None:
@@ -221,14 +245,22 @@ def test_a_number_is_not_used_for_another_filter() -> None:
     assert not any(isinstance(each, Confirmed) for each in answer), "what was confirmed is another filter"
 
 
+def test_asking_again_in_other_words_is_asking_again() -> None:
+    world = ByHand()
+    peer = world.client("peer")
+    world.say(peer, subscribe("peer", 1, "/a  WHERE (x>1)"))
+    for words in ("/a  WHERE (x>1)", "a WHERE x > 1"):
+        assert world.say(peer, subscribe("peer", 1, words)) == [Confirmed(SubscriptionId("peer", 1, 1))]
+
+
 def test_unsubscribing_is_confirmed_once_everybody_has_forgotten() -> None:
     world = ByHand(["child"])
     child, peer = world.neighbour("child"), world.client("peer")
     subscription = SubscriptionId("peer", 1, 1)
     world.say(peer, subscribe("peer", 1))
-    world.say(child, Confirmed(subscription))
+    world.say(child, Confirmed(own(1)))
     assert world.say(peer, Unsubscribe(subscription)) == []
-    world.say(child, Withdrawn(subscription))
+    world.say(child, Withdrawn(own(1)))
     assert world.said(peer, Withdrawn) == [Withdrawn(subscription)]
 
 
@@ -237,7 +269,7 @@ def test_unsubscribing_before_the_confirmation_ends_it_everywhere() -> None:
     child, peer = world.neighbour("child"), world.client("peer")
     subscription = SubscriptionId("peer", 1, 1)
     world.say(peer, subscribe("peer", 1), Unsubscribe(subscription))
-    world.say(child, Confirmed(subscription), Withdrawn(subscription))
+    world.say(child, Confirmed(own(1)), Withdrawn(own(1)))
     assert [type(message) for message in world.heard[child][-2:]] == [Subscribe, Unsubscribe]
     assert world.said(peer, Confirmed) == []
     assert world.said(peer, Withdrawn) == [Withdrawn(subscription)]
@@ -249,11 +281,11 @@ def test_asked_again_a_withdrawal_is_still_under_way() -> None:
     child, peer = world.neighbour("child"), world.client("peer")
     subscription = SubscriptionId("peer", 1, 1)
     world.say(peer, subscribe("peer", 1))
-    world.say(child, Confirmed(subscription))
+    world.say(child, Confirmed(own(1)))
     world.say(peer, Unsubscribe(subscription))
     again = world.client("peer")
     assert world.say(again, Unsubscribe(subscription)) == [], "the child has not forgotten it yet"
-    world.say(child, Withdrawn(subscription))
+    world.say(child, Withdrawn(own(1)))
     assert world.said(again, Withdrawn) == [Withdrawn(subscription)]
 
 
@@ -261,3 +293,66 @@ def test_unsubscribing_what_is_not_there_is_confirmed() -> None:
     world = ByHand()
     subscription = SubscriptionId("peer", 1, 77)
     assert world.say(world.client("peer"), Unsubscribe(subscription)) == [Withdrawn(subscription)]
+
+
+# To the network they are the broker's own
+
+
+def test_the_network_knows_a_clients_subscription_under_an_id_of_the_brokers() -> None:
+    world = ByHand(["child"])
+    child, one, two = world.neighbour("child"), world.client("one"), world.client("two")
+    world.say(one, subscribe("one", 7, "a"))
+    world.say(two, subscribe("two", 7, "b"))
+    assert [each.subscription for each in world.said(child, Subscribe)] == [own(1), own(2)]
+    world.say(child, Confirmed(own(2)))
+    assert world.said(one, Confirmed) == []
+    assert world.said(two, Confirmed) == [Confirmed(SubscriptionId("two", 1, 7))]
+
+
+def test_an_id_is_never_used_again() -> None:
+    world = ByHand(["child"])
+    child, peer = world.neighbour("child"), world.client("peer")
+    subscription = SubscriptionId("peer", 1, 1)
+    for _ in range(2):
+        world.say(peer, subscribe("peer", 1), Unsubscribe(subscription))
+    assert [each.subscription for each in world.said(child, Subscribe)] == [own(1), own(2)]
+
+
+def test_what_an_earlier_life_of_the_broker_asked_for_is_over() -> None:
+    world = ByHand(["child"])
+    earlier = SubscriptionId("b", 0, 3)
+    child = world.neighbour("child", [Known(earlier, "#", ("b",))])
+    assert len(world.broker.table) == 0
+    graves = [grave for lore in world.said(child, Lore) for grave in lore.graves]
+    assert any(each.subscriber == "b" and each.first <= 3 <= each.last for each in graves)
+
+
+def test_a_client_that_was_away_when_a_partition_ended_hears_so_when_it_asks_again() -> None:
+    world = ByHand(["right"])
+    world.wait(SECOND)  # given up
+    first = world.client("peer")
+    world.say(first, subscribe("peer", 1))
+    [confirmed] = world.said(first, Confirmed)
+    assert [each.fragment for each in confirmed.partial] == [("right",)]
+    world.lose(first)
+    right = world.neighbour("right")
+    [heal] = world.said(right, Heal)
+    world.say(right, Healed(heal.partition))
+    second = world.client("peer")
+    assert world.say(second, subscribe("peer", 1)) == [Confirmed(SubscriptionId("peer", 1, 1))]
+
+
+def test_a_partition_that_ends_is_told_to_the_client_whose_subscription_it_had_stopped() -> None:
+    world = ByHand(["left", "right"])
+    world.wait(SECOND)  # both are given up
+    left, peer = world.neighbour("left"), world.client("peer")
+    world.say(peer, subscribe("peer", 1))
+    world.say(left, Confirmed(own(1)))
+    [confirmed] = world.said(peer, Confirmed)
+    assert [each.fragment for each in confirmed.partial] == [("right",)]
+    right = world.neighbour("right")
+    [heal] = world.said(right, Heal)
+    assert [each.subscription for each in heal.rows] == [own(1)]
+    world.say(right, Healed(heal.partition))
+    subscription = SubscriptionId("peer", 1, 1)
+    assert world.said(peer, Upgraded) == [Upgraded(subscription, confirmed.partial, ())]

@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from by_hand import ByHand, hello, publications, publish, subscribe
+from by_hand import ByHand, a_publication, hello, publications, publish, subscribe
 from holdfast.broker.input import Stop
 from holdfast.broker.settings import Stream
 from holdfast.clock import MILLISECOND, SECOND
-from holdfast.identity import SubscriptionId
+from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import (
+    Confirmations,
+    DepthAck,
+    Join,
+    Leave,
+    Need,
+    Ready,
+    Relay,
+    Role,
+    Step,
+    Told,
+    Trail,
+)
 from holdfast.messages.publications import Accepted, Batch, Deliveries, Rejected
-from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Kind, Welcome
-from holdfast.messages.subscriptions import Confirmed, Refused, Table, Unsubscribe, Withdrawn
+from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Kind, Overlay, Welcome
+from holdfast.messages.subscriptions import (
+    Cleared,
+    Confirmed,
+    Heal,
+    Healed,
+    Lore,
+    Partition,
+    Refused,
+    Subscribe,
+    Unsubscribe,
+    Upgraded,
+    UpgradeTaken,
+    Withdrawn,
+)
 from holdfast.overlay.transport import Close, Connected, Received
 
 SUBSCRIPTION = SubscriptionId("peer", 1, 1)
+PARTITION = Partition("child", 1, 1, ("far",))
+
+
+def relay(*, refill: bool = False) -> Relay:
+    """One publication from the child; what was lost is given back without its last step."""
+    trail = Trail((), []) if refill else Trail((Step("child", 1),), [[1]])
+    return Relay("default", Batch([a_publication("peer", 1)]), [0], trail, refill=refill)
+
 
 EVERY_KIND: dict[str, Message] = {
     "Hello": hello("peer"),
@@ -26,20 +62,55 @@ EVERY_KIND: dict[str, Message] = {
     "Refused": Refused(SUBSCRIPTION, "no"),
     "Unsubscribe": Unsubscribe(SUBSCRIPTION),
     "Withdrawn": Withdrawn(SUBSCRIPTION),
-    "Table": Table((), True),
     "Publish": publish("peer", 1),
     "Accepted": Accepted(1),
     "Rejected": Rejected(1, "no"),
     "Publications": publications("peer", 1),
     "Deliveries": Deliveries("default", Batch([]), [], []),
+    "Relay": relay(),
+    "Refill": relay(refill=True),
+    "DepthAck": DepthAck(()),
+    "Confirmations": Confirmations([]),
+    "Join": Join("peer", Role.PUBLISHER, "child", None, 1),
+    "Leave": Leave("peer", 1, "gone"),
+    "Told": Told(),
+    "Ready": Ready(),
+    "Need": Need(True),
+    "Lore": Lore(),
+    "Heal": Heal(PARTITION, (), True),
+    "Healed": Healed(PARTITION),
+    "Upgraded": Upgraded(SUBSCRIPTION, (), ()),
+    "UpgradeTaken": UpgradeTaken(SUBSCRIPTION, ()),
+    "Cleared": Cleared(PARTITION),
+}
+
+#: What nodes tell each other as soon as they are in session.
+OF_NODES = {
+    "Confirmed",
+    "Unsubscribe",
+    "Withdrawn",
+    "Refill",
+    "DepthAck",
+    "Confirmations",
+    "Join",
+    "Leave",
+    "Told",
+    "Ready",
+    "Need",
+    "Lore",
+    "Heal",
+    "Healed",
+    "Upgraded",
+    "UpgradeTaken",
+    "Cleared",
 }
 
 #: What may be said, by who says it and when; everything else ends the session.
 MAY_BE_SAID = {
     "a stranger": {"Hello", "Heartbeat"},
     "a client": {"Heartbeat", "Subscribe", "Unsubscribe", "Publish"},
-    "a neighbour before its table": {"Heartbeat", "Confirmed", "Withdrawn", "Table"},
-    "a neighbour": {"Heartbeat", "Subscribe", "Unsubscribe", "Confirmed", "Withdrawn", "Publications"},
+    "a neighbour before it has told": {"Heartbeat", "Subscribe", *OF_NODES},
+    "a neighbour": {"Heartbeat", "Subscribe", "Publications", "Relay", *OF_NODES},
     "the parent before its Welcome": {"Heartbeat"},
     "a client that waits": {"Heartbeat"},
 }
@@ -51,7 +122,7 @@ def peer_in(world: ByHand, who: str) -> int:
             return world.connect()
         case "a client":
             return world.client("peer")
-        case "a neighbour before its table":
+        case "a neighbour before it has told":
             return world.neighbour("child", rows=None)
         case "a neighbour":
             return world.neighbour("child")
@@ -60,6 +131,13 @@ def peer_in(world: ByHand, who: str) -> int:
     connection = world.connect()
     assert world.say(connection, hello("peer")) == []
     return connection
+
+
+def as_said_by(who: str, kind: str) -> Message:
+    """A subscription is a client's own, or has come by way of the neighbour that passes it on."""
+    if kind == "Subscribe" and "neighbour" in who:
+        return Subscribe(SUBSCRIPTION, "#", (Element("child", 1, 1),))
+    return EVERY_KIND[kind]
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
@@ -72,14 +150,15 @@ def test_what_must_not_be_said_ends_that_session_and_no_other(who: str, kind: st
         onlooker = world.client("onlooker")
         world.say(onlooker, subscribe("onlooker", 1))
     peer = peer_in(world, who)
-    answer = world.say(peer, EVERY_KIND[kind])
+    answer = world.say(peer, as_said_by(who, kind))
     if kind in MAY_BE_SAID[who]:
         assert peer not in world.closed
     else:
         goodbye = answer[-1]
         assert isinstance(goodbye, Goodbye)
         assert goodbye.farewell is Farewell.PROTOCOL
-        assert kind.lower() in goodbye.reason.lower() or "was dialled" in goodbye.reason
+        said = type(EVERY_KIND[kind]).__name__.lower()
+        assert any(word in goodbye.reason.lower() for word in (said, "was dialled", "an answer to a broker"))
         assert peer in world.closed
         assert world.broker.counters.refusals == 1
         assert world.logs[-1].level == "warning"
@@ -90,7 +169,7 @@ def test_what_must_not_be_said_ends_that_session_and_no_other(who: str, kind: st
 
 
 @pytest.mark.parametrize("kind", [*EVERY_KIND, "Goodbye"])
-@pytest.mark.parametrize("who", ["a stranger", "a client", "a neighbour", "a neighbour before its table"])
+@pytest.mark.parametrize("who", ["a stranger", "a client", "a neighbour", "a neighbour before it has told"])
 def test_after_goodbye_nothing_is_heard(who: str, kind: str) -> None:
     world = ByHand(["child"], "parent")
     world.wait(SECOND)
@@ -127,6 +206,24 @@ def test_a_range_of_versions_that_holds_ours_is_enough() -> None:
     [welcome] = world.say(world.connect(), hello("peer", version_min=0, version_max=7, features=("later",)))
     assert isinstance(welcome, Welcome)
     assert welcome.version == 1
+
+
+@pytest.mark.parametrize(
+    "differently",
+    [
+        {"features": ("routing=flooding",)},
+        {"features": ()},
+        {"overlay": Overlay(Role.BROKER, 1, is_recovering=False)},
+    ],
+    ids=["routing", "nothing said", "delta"],
+)
+def test_a_neighbour_that_is_configured_differently_is_told_so(differently: dict[str, Any]) -> None:
+    world = ByHand(["child"])
+    peer = world.connect()
+    [goodbye] = world.say(peer, hello("child", Kind.BROKER, **differently))
+    assert isinstance(goodbye, Goodbye)
+    assert goodbye.farewell is Farewell.MISMATCH
+    assert not world.broker.node.reach["child"].connection
 
 
 def test_a_broker_that_is_no_neighbour_is_turned_away() -> None:

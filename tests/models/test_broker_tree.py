@@ -7,6 +7,7 @@ anywhere from then on finds its way.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,10 @@ from examples import examples
 from grown_tree import TOPICS, Tree
 from holdfast.broker.settings import Routing
 from holdfast.messages.streams import Order
+from holdfast.messages.subscriptions import Lore
+from holdfast.node.graves import Graves, is_of_life
+from holdfast.node.spread import Spread
 from holdfast.ordering.fifo import Fifo
-from holdfast.routing.advertisement import Advertisement
 from tree_claims import check_complete, check_rest, check_safe, check_undisturbed
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
@@ -77,23 +80,35 @@ def test_with_faults_nothing_is_wrong_and_what_heals_is_whole(routing: Routing, 
 # Planted faults: what the claims must catch.
 
 
-def forgets_who_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Advertisement, "on_absent", lambda self, neighbour: [])
+def waits_for_the_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Spread, "replan", lambda self: self.heal())
 
 
 def confirms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    spread = Advertisement._spread
+    advance = Spread._advance
 
-    def impatient(self: Advertisement, pending: object) -> object:
-        effects = spread(self, pending)  # type: ignore[arg-type]
-        subscription = pending.entry.subscription  # type: ignore[attr-defined]
-        return effects + (self._complete(pending) if subscription in self._pending else [])  # type: ignore[arg-type]
+    def impatient(self: Spread, key: object, under_way: Any) -> Any:
+        effects = advance(self, key, under_way)
+        if self._rounds.pop(key, None) is None:
+            return effects
+        return effects + self._end(under_way, [])
 
-    monkeypatch.setattr(Advertisement, "_spread", impatient)
+    monkeypatch.setattr(Spread, "_advance", impatient)
 
 
-def never_withdraws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Advertisement, "on_table", lambda self, sender, rows, last=True: [])
+def tells_of_no_graves(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_lore = Spread.on_lore
+    monkeypatch.setattr(Spread, "on_lore", lambda self, sender, lore: on_lore(self, sender, Lore(lore.rows)))
+
+
+def lets_the_dead_return(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Graves, "__contains__", lambda self, subscription: False)
+
+
+def knows_nothing_of_earlier_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    add = Graves.add
+    monkeypatch.setattr(Spread, "_is_lost", lambda self, row: False)
+    monkeypatch.setattr(Graves, "add", lambda self, grave: None if is_of_life(grave) else add(self, grave))
 
 
 def lets_everything_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +118,11 @@ def lets_everything_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("plant", "faults"),
     [
-        (forgets_who_is_absent, True),
+        (waits_for_the_lost, True),
         (confirms_at_once, False),
-        (never_withdraws, True),
+        (tells_of_no_graves, True),
+        (lets_the_dead_return, True),
+        (knows_nothing_of_earlier_lives, True),
         (lets_everything_pass, True),
     ],
 )

@@ -1,4 +1,4 @@
-"""The routing table against a dict, and what filter routing and flooding make of it."""
+"""The routing table against a dict, and what filter routing makes of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from by_hand import publications
 from counted_calls import work_of
 from examples import examples
 from holdfast.events.event import Event, make_event
@@ -17,8 +16,11 @@ from holdfast.filters.parse import parse_filter
 from holdfast.filters.subject import Subject
 from holdfast.identity import SubscriptionId
 from holdfast.matching.naive import NaiveIndex
-from holdfast.routing import filtering, flooding
-from holdfast.routing.port import ClientPort, NeighbourPort, Port
+from holdfast.messages.overlay import Role
+from holdfast.node.station import Station
+from holdfast.node.topology import Place
+from holdfast.routing import filtering
+from holdfast.routing.port import ClientPort, Port
 from holdfast.routing.table import Entry, Table
 
 FILTERS = ["a", "b", "#", "+ WHERE x > 1", "a WHERE x = 2"]
@@ -30,13 +32,17 @@ EVENTS = st.lists(
 MOVES = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4), st.sampled_from(FILTERS)), max_size=25)
 
 
+def station(name: str) -> Station:
+    return Station(Place(name, Role.BROKER, (name,)))
+
+
 def ports() -> list[Port]:
-    return [NeighbourPort("left", None), NeighbourPort("right", None), ClientPort("c", 1), ClientPort("d", 1)]
+    return [station("left"), station("right"), ClientPort("c", 1), ClientPort("d", 1)]
 
 
 def entry(port: Port, number: int, filter: str) -> Entry:
     numbers = (number,) if isinstance(port, ClientPort) else ()
-    return Entry(SubscriptionId(port.name, 1, number), parse_filter(filter), (), port, numbers)
+    return Entry(SubscriptionId(port.name, 1, number), parse_filter(filter), port, numbers)
 
 
 def filled(
@@ -85,8 +91,6 @@ def test_the_table_holds_what_was_put_in_and_not_taken_out(moves: list[tuple[int
     table, model = filled(moves, ways)
     assert {each.subscription: each for each in table} == model
     assert len(table) == len(model)
-    for port in ways:
-        assert set(table.behind(port)) == {each for each in model.values() if each.port is port}
     for subscription, each in model.items():
         assert table.get(subscription) is each
 
@@ -105,25 +109,6 @@ def test_every_way_out_gets_each_event_once_with_all_its_subscriptions(
         name: [(i, sorted(numbers)) for i, numbers in sorted(each.items())] for name, each in expected.items()
     }
     assert all(not port.at and not port.subscriptions for port in ways), "nothing is left for the next batch"
-
-
-@given(MOVES, EVENTS.filter(bool), st.integers(0, 2))
-@examples(100)
-def test_flooding_gives_neighbours_everything_and_clients_what_they_want(
-    moves: list[tuple[int, int, str]], events: list[Event], arrives_by: int
-) -> None:
-    ways = ports()
-    neighbours = [port for port in ways if isinstance(port, NeighbourPort)]
-    arrival = ways[arrives_by] if arrives_by < 2 else None
-    table, model = filled([move for move in moves if move[0] >= 2], ways)
-    found = shares(flooding.gather(table, events, arrival, neighbours))
-    everything: list[tuple[int, list[int]]] = [(i, []) for i in range(len(events))]
-    for port in neighbours:
-        assert found.pop(port.name, []) == ([] if port is arrival else everything)
-    expected = wanted(model, events, None)
-    assert found == {
-        name: [(i, sorted(numbers)) for i, numbers in sorted(each.items())] for name, each in expected.items()
-    }
 
 
 def test_the_work_of_one_event_grows_with_its_matches_not_with_their_square() -> None:
@@ -155,20 +140,3 @@ def test_an_id_is_installed_once() -> None:
     table.add(entry(port, 1, "a"))
     with pytest.raises(AssertionError):
         table.add(entry(port, 1, "b"))
-
-
-# Holding
-
-
-def test_no_more_is_held_than_there_is_room_for_and_the_first_stay() -> None:
-    port = NeighbourPort("left", None)
-    batch = publications("p", 1, 2, 3, 4).batch
-    size = len(batch.publications[0].event)
-    assert port.hold("s", batch, [0, 1], 3, 1_000) == 2
-    assert port.hold("s", batch, [2, 3], 3, 1_000) == 1
-    assert port.hold("s", batch, [3], 3, 1_000) == 0
-    assert [at for _, _, at in port.take_held()] == [[0, 1], [2]]
-    assert port.hold("s", batch, [0, 1, 2], 10, 2 * size) == 2
-    assert (port.held_count, port.held_bytes) == (2, 2 * size)
-    port.become_absent()
-    assert (port.held, port.held_count, port.held_bytes) == ([], 0, 0)

@@ -58,7 +58,9 @@ def told() -> str:
         world.run_for(STEP)
         transcript.lines.append(f"\n-- {title}")
 
-    chapter("Three brokers meet; each tells its table once it has heard those of all its other neighbours.")
+    chapter(
+        "Three brokers meet; each tells what it knows once its other neighbours have, and is ready when all have."
+    )
     for name in PARENTS:
         broker(name)
     chapter("A subscriber comes to the root, a publisher to the leaf.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.broker.sessions import brief
 from holdfast.broker.settings import Stream
 from holdfast.errors import MalformedEvent
 from holdfast.events.event import Limits
@@ -17,6 +16,7 @@ from holdfast.events.topic import topic_levels
 from holdfast.events.value import INT_MAX
 from holdfast.filters.topic import parse_pattern
 from holdfast.messages.publications import Batch, Publication, Rejected
+from holdfast.node.breach import brief
 from holdfast.routing.port import ClientPort
 
 __all__ = ["Admission", "Admitted", "Entrance"]

@@ -1,7 +1,8 @@
-"""The broker: it takes inputs apart and hands them to those they concern.
+"""The broker: a node of the overlay, and a host to clients that only speak with it.
 
-Neighbours are the business of ``meeting``, clients that of ``hosting``; here is what both have in common, that sessions
-begin and end. A peer that breaks a rule of the protocol is told so and loses its connection; nobody else notices.
+Other nodes, brokers and clients that are members of the overlay, are the business of ``node``; plain clients that of
+``hosting``. Here is what both have in common, that strangers come and say who they are, and what passes between them: a
+subscription of a client's is spread by the node, a publication is routed to both.
 """
 
 from __future__ import annotations
@@ -12,17 +13,24 @@ from holdfast.broker.clients import Clients
 from holdfast.broker.coalescing import merged
 from holdfast.broker.delivery import Delivery
 from holdfast.broker.hosting import Hosting
-from holdfast.broker.input import Input, Stop
-from holdfast.broker.meeting import Meeting
-from holdfast.broker.neighbours import Neighbours
-from holdfast.broker.sessions import Breach, Effects, Sessions, brief, problem_with
-from holdfast.broker.settings import Routing, Settings
+from holdfast.broker.input import Expel, Input, Stop
+from holdfast.broker.members import Members
+from holdfast.broker.sessions import Effects, Sessions
+from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
 from holdfast.broker.status import status_of
 from holdfast.clock import SECOND, Instant
+from holdfast.identity import SubscriptionId
 from holdfast.matching.index import MatchingIndex
 from holdfast.messages.message import Message
-from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.publications import Batch, Publication, Publications, Publish, Tag
+from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello
+from holdfast.messages.subscriptions import Partition
+from holdfast.node.breach import Breach, brief, problem_with
+from holdfast.node.host import Host
+from holdfast.node.node import Node
+from holdfast.node.segment import Share
+from holdfast.node.station import Station
 from holdfast.overlay.session import HELLO_WITHIN_NS, common_version
 from holdfast.overlay.transport import (
     Close,
@@ -34,14 +42,13 @@ from holdfast.overlay.transport import (
     Send,
     Wake,
 )
-from holdfast.routing.advertisement import Advertisement
-from holdfast.routing.port import ClientPort, NeighbourPort
+from holdfast.routing.port import ClientPort, Port
 from holdfast.routing.table import Table
 
 __all__ = ["Broker"]
 
 
-class Broker:
+class Broker(Host):
     """Driven by ``step`` and ``next_deadline``, as ``overlay.transport`` says; the first input is a ``Wake``.
 
     ``index`` is the matching engine to use, the fastest there is by default.
@@ -51,30 +58,19 @@ class Broker:
         self.name = settings.name
         self.settings = settings
         self.counters = Counters()
-        self.neighbours = Neighbours(settings)
         self.clients = Clients(settings.client_grace_ns)
         self.table = Table(index)
-        ports = self.neighbours.ports
-        spread_to = ports if settings.routing is Routing.FILTER else ()
-        self.advertisement = Advertisement(settings.name, settings.incarnation, self.table, spread_to)
-        delivery = Delivery(settings, self.table, ports, self.counters)
+        self.node = Node(settings.node(), self.table, self)
+        self.delivery = Delivery(settings, self.table, self.node.reach, self.counters)
         self._sessions = Sessions()
-        self._meeting = Meeting(
-            settings,
-            self._sessions,
-            self.neighbours,
-            self.advertisement,
-            delivery,
-            self.counters,
-            self._end,
-        )
+        self._members = Members(settings, self.clients, self.node, self.delivery, self.counters)
         self._hosting = Hosting(
             settings,
             self._sessions,
             self.clients,
-            self.table,
-            self.advertisement,
-            delivery,
+            self.node,
+            self.delivery,
+            self._members,
             self.counters,
             self._end,
         )
@@ -84,12 +80,12 @@ class Broker:
     @property
     def is_ready(self) -> bool:
         """Whether every neighbour has been met or given up, so that clients are served."""
-        return self.neighbours.is_ready
+        return self.node.is_recovered
 
     @property
     def holds_undelivered(self) -> int:
-        """Publications that wait until tables are exchanged."""
-        return sum(port.held_count for port in self.neighbours.ports)
+        """Publications that are not known to be safe, or wait until two brokers have told each other what they know."""
+        return self.delivery.held + self.node.plane.held
 
     def status(self) -> dict[str, Any]:
         """What an operator wants to see, as plain data."""
@@ -104,13 +100,16 @@ class Broker:
         match stimulus:
             case Wake():
                 return self._on_wake(now)
-            case Connected(connection, peer):
-                return self._on_connected(connection, peer, now)
-            case ConnectFailed(peer, _):
-                self.neighbours.on_dial_failed(self._dialled(peer), now)
+            case Connected(connection, None):
+                self._sessions.open(connection, now, HELLO_WITHIN_NS)
                 return []
-            case Disconnected(connection, reason):
-                return self._on_disconnected(connection, reason, now)
+            case Disconnected(connection, reason) if connection in self._sessions:
+                fields = {"peer": self._sessions.name(connection), "reason": reason}
+                return [Log("info", "connection lost", fields), *self._lose(connection, now)]
+            case Connected() | ConnectFailed() | Disconnected():
+                return self.node.step(stimulus, now) + self._settle(now)
+            case Expel(name):
+                return self.node.expel(name, "expelled", now) + self._hosting.accept()
             case Stop():
                 return self._stop()
             case _:
@@ -122,16 +121,15 @@ class Broker:
             return None
         if self._tick_at is None:
             return 0
-        dial_at = self.neighbours.next_deadline()
-        return self._tick_at if dial_at is None else min(self._tick_at, dial_at)
+        node_at = self.node.next_deadline()
+        return self._tick_at if node_at is None else min(self._tick_at, node_at)
 
     # Time
 
     def _on_wake(self, now: Instant) -> Effects:
         if self._tick_at is None:
             self._tick_at = now
-            self.neighbours.start(now)
-        effects: Effects = self.neighbours.on_wake(now)
+        effects: Effects = self.node.step(Wake(), now)
         if now >= self._tick_at:
             self._tick_at = now + self.settings.heartbeat_ns
             effects += self._tick(now)
@@ -147,44 +145,20 @@ class Broker:
             if session.is_silent(now):
                 reason = f"nothing heard for {session.silent_after_ns / SECOND:g} s"
                 effects += self._end(connection, Farewell.SILENT, reason, now)
-            elif self._meeting.owes_table(session, now):
-                effects += self._end(connection, Farewell.SILENT, "its table did not come", now)
             elif session.may_beat(now):
                 session.heartbeat_at = now + session.heartbeat_every_ns
                 effects.append(Send(connection, [Heartbeat()]))
         return effects + self._hosting.remove_expired(now)
 
     def _settle(self, now: Instant) -> Effects:
-        """Whatever has become possible: tables told, clients welcomed."""
-        effects = self._meeting.tell()
-        return effects + self._hosting.welcome_waiting(now) if self.is_ready else effects
+        """Whatever has become possible: clients are welcomed."""
+        return self._hosting.welcome_waiting(now) if self.is_ready else []
 
     # Sessions
 
-    def _dialled(self, peer: str) -> NeighbourPort:
-        port = self.neighbours.get(peer)
-        assert port is not None, "only neighbours are dialled"
-        return port
-
-    def _on_connected(self, connection: int, peer: str | None, now: Instant) -> Effects:
-        if peer is not None:
-            return self._meeting.on_dialled(connection, self._dialled(peer), now)
-        self._sessions.open(connection, now, HELLO_WITHIN_NS)
+    def _lose(self, connection: int, now: Instant) -> Effects:
+        self._hosting.on_lost(connection, self._sessions.forget(connection), now)
         return []
-
-    def _on_disconnected(self, connection: int, reason: str, now: Instant) -> Effects:
-        if connection not in self._sessions:
-            return []
-        name = self._sessions.name(connection)
-        lost = Log("info", "connection lost", {"peer": name, "reason": reason})
-        return [lost, *self._lose(connection, now)]
-
-    def _lose(self, connection: int, now: Instant, *, is_fault: bool = True) -> Effects:
-        port = self._sessions.forget(connection)
-        if not isinstance(port, NeighbourPort):
-            self._hosting.on_lost(connection, port, now)
-            return []
-        return self._meeting.on_lost(connection, port, now, is_fault=is_fault) + self._settle(now)
 
     def _end(self, connection: int, farewell: Farewell, reason: str, now: Instant) -> Effects:
         """End a session from this side."""
@@ -193,18 +167,21 @@ class Broker:
     def _stop(self) -> Effects:
         self._is_stopped = True
         effects: Effects = []
-        for session in self._sessions.all():
+        for connection in [*self.node.connections(), *(each.connection for each in self._sessions.all())]:
             goodbye = Goodbye(Farewell.STOPPING, f"{self.name} is stopping")
-            effects += [Send(session.connection, [goodbye]), Close(session.connection, "stopping")]
+            effects += [Send(connection, [goodbye]), Close(connection, "stopping")]
         return effects
 
     # Messages
 
     def _on_received(self, connection: int, messages: list[Message], now: Instant) -> Effects:
+        if len(messages) > 1:
+            messages = list(merged(messages))
         effects: Effects = []
-        for message in messages if len(messages) == 1 else merged(messages):
-            if not self._sessions.hear(connection, now):
-                break  # it ended with an earlier message
+        hear = self._sessions.hear
+        for place, message in enumerate(messages):
+            if not hear(connection, now):  # it ended with an earlier message, or is the node's
+                return effects + self._to_node(connection, messages[place:], now)
             try:
                 effects += self._on_message(connection, message, now)
             except Breach as breach:
@@ -212,21 +189,22 @@ class Broker:
                 effects += self._end(connection, Farewell.PROTOCOL, str(breach), now)
         return effects
 
+    def _to_node(self, connection: int, messages: list[Message], now: Instant) -> Effects:
+        was_ready, refusals = self.is_ready, self.node.refusals
+        effects = self.node.receive(connection, messages, now)
+        self.counters.refusals += self.node.refusals - refusals
+        effects += self._hosting.accept()
+        return effects if self.is_ready == was_ready else effects + self._settle(now)
+
     def _on_message(self, connection: int, message: Message, now: Instant) -> Effects:
         port = self._sessions.port(connection)
         if isinstance(message, Goodbye):
             return self._on_goodbye(connection, port, message, now)
-        if isinstance(port, ClientPort):
-            return self._hosting.on_message(port, message)
-        if isinstance(port, NeighbourPort) and port.connection == connection:
-            had_told = port.has_told
-            effects = self._meeting.on_message(port, message)
-            return effects if port.has_told == had_told else effects + self._settle(now)
+        if port is not None:
+            return self._hosting.on_message(port, message) + self._hosting.accept()
         match message:
-            case Hello() if port is None and not self._hosting.is_waiting(connection):
+            case Hello() if not self._hosting.is_waiting(connection):
                 return self._on_hello(connection, message, now)
-            case Welcome() if port is not None and port.connection is None:
-                return self._meeting.on_welcome(connection, port, message, now) + self._settle(now)
             case Heartbeat():
                 return []  # it may overtake the Hello
             case _:
@@ -239,20 +217,65 @@ class Broker:
         problem = problem_with(hello, self.settings.limits.publisher_bytes)
         if problem is not None:
             raise Breach(problem)
-        if hello.kind is Kind.CLIENT:
+        if hello.overlay is None:
             return self._hosting.on_hello(connection, hello, self.is_ready, now)
-        return self._meeting.on_hello(connection, hello, now) + self._settle(now)
+        session = self._sessions[connection]
+        self._sessions.forget(connection)
+        was_ready = self.is_ready
+        effects = self.node.adopt(session, hello, now)
+        return effects if self.is_ready == was_ready else effects + self._settle(now)
 
     def _on_goodbye(
-        self, connection: int, port: NeighbourPort | ClientPort | None, goodbye: Goodbye, now: Instant
+        self, connection: int, port: ClientPort | None, goodbye: Goodbye, now: Instant
     ) -> Effects:
         name, reason = self._sessions.name(connection), brief(goodbye.reason)
         fields = {"peer": name, "reason": reason, "farewell": str(goodbye.farewell)}
         effects: Effects = [
             Log("info", "goodbye from the peer", fields),
             Close(connection, reason),
-            *self._lose(connection, now, is_fault=goodbye.farewell is not Farewell.STOPPING),
+            *self._lose(connection, now),
         ]
-        if isinstance(port, ClientPort) and goodbye.farewell is Farewell.LEAVING and port.connection is None:
+        if port is not None and goodbye.farewell is Farewell.LEAVING and port.connection is None:
             effects += self._hosting.remove(port)
         return effects
+
+    # What the node says
+
+    def on_publications(self, sender: Station, message: Publications) -> Effects:
+        """Events of a best-effort stream from another broker."""
+        return self.delivery.on_publications(sender, message)
+
+    def on_publish(self, sender: Station, message: Publish) -> Effects:
+        """A member publishes on a best-effort stream."""
+        return self._members.on_publish(sender, message)
+
+    def on_open(self, station: Station) -> Effects:
+        """Events may be sent to a node."""
+        return self.delivery.release(station)
+
+    def on_gone(self, station: Station) -> None:
+        """A session with a node is over."""
+        self.delivery.drop(station)
+        self._members.on_gone(station)
+
+    def on_local(self, port: Port, stream: str, batch: Batch, share: Share, tags: tuple[Tag, ...]) -> Effects:
+        """Events of a reliable stream for a plain client."""
+        return self.delivery.deliver(port, stream, batch, share.at, share.subscriptions, tags)
+
+    def on_safe(self, publications: list[Publication]) -> None:
+        """Events of plain clients are accepted."""
+        self._hosting.on_safe(publications)
+
+    def on_subscribed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> Effects:
+        """A plain client's subscription is confirmed."""
+        return self._hosting.on_subscribed(subscription, partial)
+
+    def on_unsubscribed(self, subscription: SubscriptionId) -> Effects:
+        """A plain client's subscription is forgotten."""
+        return self._hosting.on_unsubscribed(subscription)
+
+    def on_upgraded(
+        self, subscription: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
+    ) -> Effects:
+        """Partitions are over for a plain client's subscription."""
+        return self._hosting.on_upgraded(subscription, cleared, partial)

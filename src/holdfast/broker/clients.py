@@ -52,13 +52,23 @@ class Clients:
         successor.superseded = [*port.superseded, port.incarnation][-self.SUPERSEDED_MAX :]
         return successor
 
-    def remove(self, port: ClientPort) -> None:
-        """The client is gone for good; only the last number it used is remembered, for whoever has the name next."""
-        del self._ports[port.name]
-        if port.last_number:
-            self._last_numbers[port.name] = port.last_number
+    def last_number(self, name: str) -> int:
+        """The highest number seen of an event published under a name; 0 if none was."""
+        port = self._ports.get(name)
+        return self._last_numbers.get(name, 0) if port is None else port.last_number
+
+    def remember(self, name: str, last_number: int) -> None:
+        """A client is gone for good; the last number it used is remembered, for whoever has the name next."""
+        if last_number:
+            self._last_numbers.pop(name, None)
+            self._last_numbers[name] = last_number
             if len(self._last_numbers) > self.LAST_NUMBERS_MAX:
                 del self._last_numbers[next(iter(self._last_numbers))]
+
+    def remove(self, port: ClientPort) -> None:
+        """The client of a port is gone for good."""
+        del self._ports[port.name]
+        self.remember(port.name, port.last_number)
 
     def become_gone(self, port: ClientPort, now: Instant) -> None:
         """The client has lost its session; the grace time begins."""

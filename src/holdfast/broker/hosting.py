@@ -10,21 +10,32 @@ from __future__ import annotations
 from holdfast.broker.admission import Entrance
 from holdfast.broker.clients import Clients
 from holdfast.broker.delivery import Delivery
-from holdfast.broker.sessions import Breach, Effects, End, Sessions, brief
+from holdfast.broker.members import Members
+from holdfast.broker.sessions import Effects, End, Sessions
 from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
 from holdfast.clock import Instant
 from holdfast.errors import FilterError
+from holdfast.filters.expression import Filter
+from holdfast.filters.parse import parse_filter
 from holdfast.identity import SubscriptionId
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Accepted, Batch, Publish
+from holdfast.messages.publications import Accepted, Batch, Publication, Publish
 from holdfast.messages.session import Farewell, Heartbeat, Hello, Kind, Welcome
-from holdfast.messages.streams import StreamOrder
-from holdfast.messages.subscriptions import Refused, Subscribe, Unsubscribe
+from holdfast.messages.streams import Guarantee
+from holdfast.messages.subscriptions import (
+    Confirmed,
+    Partition,
+    Refused,
+    Subscribe,
+    Unsubscribe,
+    Upgraded,
+    Withdrawn,
+)
+from holdfast.node.breach import Breach, brief
+from holdfast.node.node import Node
 from holdfast.overlay.transport import Send
-from holdfast.routing.advertisement import Advertisement, Reused
 from holdfast.routing.port import ClientPort
-from holdfast.routing.table import Table
 
 __all__ = ["Hosting"]
 
@@ -39,23 +50,27 @@ class Hosting:
         settings: Settings,
         sessions: Sessions,
         clients: Clients,
-        table: Table,
-        advertisement: Advertisement,
+        node: Node,
         delivery: Delivery,
+        members: Members,
         counters: Counters,
         end: End,
     ) -> None:
         self._settings = settings
         self._sessions = sessions
         self._clients = clients
-        self._table = table
-        self._advertisement = advertisement
+        self._node = node
+        self._spread = node.spread
         self._delivery = delivery
+        self._members = members
         self._counters = counters
         self._end = end
-        self._streams = tuple(StreamOrder(stream.name, stream.order) for stream in settings.streams)
+        self._reliable = {each.name for each in settings.streams if each.guarantee is Guarantee.RELIABLE}
         self._entrance = Entrance(settings.streams, settings.limits)
         self._waiting: dict[int, Hello] = {}  #: clients that came before we were ready, by connection
+        self._subscriptions = 0  #: how many there have been
+        self._subscribers: dict[SubscriptionId, tuple[ClientPort, SubscriptionId]] = {}  #: by our own id
+        self._answers: list[ClientPort] = []  #: whose events have been accepted since
 
     # Introductions
 
@@ -85,6 +100,8 @@ class Hosting:
 
     def _welcome(self, connection: int, hello: Hello, now: Instant) -> Effects:
         port = self._clients.get(hello.node)
+        if self._members.invites(hello):
+            return [*self._end_earlier(port, now), Send(connection, [self._members.invitation(hello)])]
         if port is not None and hello.incarnation in port.superseded:
             return self._end(connection, Farewell.TAKEN_OVER, LATER, now)
         effects: Effects = []
@@ -112,9 +129,18 @@ class Hosting:
             hello.session,
             heartbeat_ns,
             last_number=port.last_number,
-            streams=self._streams,
+            streams=self._members.streams,
         )
         return [*effects, Send(connection, [welcome])]
+
+    def _end_earlier(self, port: ClientPort | None, now: Instant) -> Effects:
+        """A client becomes a member under a name a plain one had."""
+        if port is None:
+            return []
+        ending = (
+            [] if port.connection is None else self._end(port.connection, Farewell.TAKEN_OVER, LATER, now)
+        )
+        return ending + self.remove(port)
 
     # Goodbyes
 
@@ -127,10 +153,10 @@ class Hosting:
     def remove(self, port: ClientPort) -> Effects:
         """A client is gone for good, and its subscriptions with it."""
         effects: Effects = []
-        for number in port.numbers:
-            subscription = SubscriptionId(port.name, port.incarnation, number)
-            effects += self._advertisement.on_unsubscribe(port, subscription, is_asked=False)
         self._clients.remove(port)
+        for own in port.numbers.values():
+            del self._subscribers[own]
+            effects += self._spread.unsubscribe(own)
         return effects
 
     def remove_expired(self, now: Instant) -> Effects:
@@ -151,8 +177,7 @@ class Hosting:
                 return self._on_subscribe(port, message)
             case Unsubscribe(subscription):
                 self._check_own(port, subscription)
-                port.numbers.pop(subscription.number, None)
-                return self._advertisement.on_unsubscribe(port, subscription)
+                return self._on_unsubscribe(port, subscription)
             case _:
                 raise Breach(f"{type(message).__name__} from a client")
 
@@ -160,29 +185,71 @@ class Hosting:
         if (subscription.subscriber, subscription.incarnation) != (port.name, port.incarnation):
             raise Breach("a subscription of somebody else's")
 
+    # Subscribing: to the network the subscriptions of plain clients are ours, under ids of our own
+
     def _on_subscribe(self, port: ClientPort, message: Subscribe) -> Effects:
         assert port.connection is not None
-        problem = self._no_room(port, message.subscription)
+        subscription = message.subscription
+        own = port.numbers.get(subscription.number)
+        problem = self._no_room(port) if own is None else None
         if problem is None:
             try:
-                effects = self._advertisement.on_subscribe(port, message)
-            except (FilterError, Reused) as error:
+                filter = parse_filter(message.filter)
+            except FilterError as error:
                 problem = str(error)
             else:
-                port.numbers[message.subscription.number] = None
-                return effects
-        return [Send(port.connection, [Refused(message.subscription, brief(problem))])]
+                if own is None:
+                    return self._subscribe(port, subscription, filter)
+                known = self._spread.interests[own]
+                if known.filter == filter:
+                    answer = Confirmed(subscription, tuple(known.partial))
+                    return [Send(port.connection, [answer])] if known.is_installed else []
+                problem = f"{subscription} is {known.text}, and cannot become {filter}"
+        return [Send(port.connection, [Refused(subscription, brief(problem))])]
 
-    def _no_room(self, port: ClientPort, subscription: SubscriptionId) -> str | None:
+    def _subscribe(self, port: ClientPort, subscription: SubscriptionId, filter: Filter) -> Effects:
+        self._subscriptions += 1
+        own = SubscriptionId(self._settings.name, self._settings.incarnation, self._subscriptions)
+        port.numbers[subscription.number] = own
+        self._subscribers[own] = port, subscription
+        return self._spread.subscribe(port, own, filter, subscription.number)
+
+    def _no_room(self, port: ClientPort) -> str | None:
         """Why there can be no further subscription, if there cannot."""
         settings = self._settings
-        if self._advertisement.knows(port, subscription):
-            return None
         if len(port.numbers) >= settings.client_subscriptions_max:
             return f"{port.name} has its {settings.client_subscriptions_max} subscriptions"
-        if len(self._table) + self._advertisement.pending >= settings.subscriptions_max:
+        if len(self._spread.interests) >= settings.subscriptions_max:
             return f"{settings.name} has its {settings.subscriptions_max} subscriptions"
         return None
+
+    def _on_unsubscribe(self, port: ClientPort, subscription: SubscriptionId) -> Effects:
+        assert port.connection is not None
+        own = port.numbers.pop(subscription.number, None)
+        if own is not None:
+            return self._spread.unsubscribe(own)
+        if any(whose == (port, subscription) for whose in self._subscribers.values()):
+            return []  # it is being withdrawn
+        return [Send(port.connection, [Withdrawn(subscription)])]
+
+    def on_subscribed(self, own: SubscriptionId, partial: tuple[Partition, ...]) -> Effects:
+        """The network knows a subscription."""
+        port, subscription = self._subscribers[own]
+        return _said(port, Confirmed(subscription, partial))
+
+    def on_unsubscribed(self, own: SubscriptionId) -> Effects:
+        """The network has forgotten one."""
+        whose = self._subscribers.pop(own, None)
+        return [] if whose is None else _said(whose[0], Withdrawn(whose[1]))
+
+    def on_upgraded(
+        self, own: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
+    ) -> Effects:
+        """Partitions are over for one."""
+        port, subscription = self._subscribers[own]
+        return _said(port, Upgraded(subscription, cleared, partial))
+
+    # Publishing
 
     def _on_publish(self, port: ClientPort, batch: Batch) -> Effects:
         publications = batch.publications
@@ -195,11 +262,39 @@ class Hosting:
         effects: Effects = []
         for admitted in admission.admitted:
             self._counters.published += len(admitted.events)
-            effects += self._delivery.route(admitted.stream, admitted.batch, admitted.events, None)
+            if admitted.stream in self._reliable:
+                port.unsafe.update(
+                    dict.fromkeys(publication.n for publication in admitted.batch.publications)
+                )
+                effects += self._node.plane.originate(admitted.stream, admitted.batch, admitted.events)
+            else:
+                effects += self._delivery.route(admitted.stream, admitted.batch, admitted.events, None)
         self._counters.duplicates += len(admission.duplicates)
         self._counters.rejected += len(admission.rejected)
         answers: list[Message] = [*admission.rejected]
-        answers.append(Accepted(publications[-1].n, tuple(admission.duplicates)))
+        port.accepted_upto = max(port.accepted_upto, publications[-1].n)
+        if not port.unsafe:
+            answers.append(Accepted(publications[-1].n, tuple(admission.duplicates)))
         assert port.connection is not None
-        effects.append(Send(port.connection, answers))
+        return [*effects, Send(port.connection, answers)] if answers else effects
+
+    def on_safe(self, publications: list[Publication]) -> None:
+        """Events of a reliable stream that clients of ours published are accepted."""
+        for publication in publications:
+            port = self._clients.get(publication.publisher)
+            if port is not None and port.unsafe.pop(publication.n, 0) is None:
+                self._answers.append(port)
+
+    def accept(self) -> Effects:
+        """Tell those whose events have been accepted since."""
+        effects: Effects = []
+        answers, self._answers = self._answers, []
+        for port in dict.fromkeys(answers):
+            upto = next(iter(port.unsafe)) - 1 if port.unsafe else port.accepted_upto
+            if port.connection is not None:
+                effects.append(Send(port.connection, [Accepted(upto)]))
         return effects
+
+
+def _said(port: ClientPort, message: Message) -> Effects:
+    return [] if port.connection is None else [Send(port.connection, [message])]

@@ -1,4 +1,4 @@
-"""What happens to a broker: its connections, the time, and the wish of its operator that it stop."""
+"""What happens to a broker: its connections, the time, and the wishes of its operator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.overlay.transport import TransportInput
 
-__all__ = ["Input", "Stop"]
+__all__ = ["Expel", "Input", "Stop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,4 +14,11 @@ class Stop:
     """Say goodbye to everybody."""
 
 
-Input = TransportInput | Stop
+@dataclass(frozen=True, slots=True)
+class Expel:
+    """A client that is a node of the overlay will not come back: nobody is to wait for it any more [B0.25]."""
+
+    name: str
+
+
+Input = TransportInput | Stop | Expel

@@ -1,29 +1,22 @@
-"""The sessions of a broker: every open connection, and whose it is once that is known."""
+"""The sessions of a broker with strangers and plain clients; those with other nodes are ``node``'s."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from holdfast.clock import Instant
-from holdfast.messages.session import Farewell, Goodbye, Hello
-from holdfast.overlay.session import Session, heartbeat_problem
+from holdfast.messages.session import Farewell, Goodbye
+from holdfast.node.breach import brief
+from holdfast.overlay.session import Session
 from holdfast.overlay.transport import Close, Log, Send, TransportEffect
-from holdfast.routing.port import ClientPort, NeighbourPort
+from holdfast.routing.port import ClientPort
 
-__all__ = ["Breach", "Effects", "End", "Sessions", "brief", "problem_with"]
+__all__ = ["Effects", "End", "Sessions"]
 
 Effects = list[TransportEffect]
 
-#: So much of what a peer writes goes into the log.
-SAID_MAX: Final = 200
-
 #: How the parts of a broker end a session: connection, farewell, reason, now.
 End = Callable[[int, Farewell, str, Instant], Effects]
-
-
-class Breach(Exception):
-    """A peer has broken a rule of the protocol; its session ends, and nobody else notices."""
 
 
 class Sessions:
@@ -31,7 +24,7 @@ class Sessions:
 
     def __init__(self) -> None:
         self._sessions: dict[int, Session] = {}
-        self._ports: dict[int, NeighbourPort | ClientPort] = {}
+        self._ports: dict[int, ClientPort] = {}
 
     def open(self, connection: int, now: Instant, patience_ns: int) -> None:
         """A connection stands; the peer has so long to introduce itself."""
@@ -55,11 +48,11 @@ class Sessions:
         """Every session, in the order of its opening."""
         return list(self._sessions.values())
 
-    def assign(self, connection: int, port: NeighbourPort | ClientPort) -> None:
+    def assign(self, connection: int, port: ClientPort) -> None:
         """It is known whose connection this is."""
         self._ports[connection] = port
 
-    def port(self, connection: int) -> NeighbourPort | ClientPort | None:
+    def port(self, connection: int) -> ClientPort | None:
         """Whose connection it is."""
         return self._ports.get(connection)
 
@@ -68,7 +61,7 @@ class Sessions:
         port = self._ports.get(connection)
         return port.name if port is not None else "a stranger"
 
-    def forget(self, connection: int) -> NeighbourPort | ClientPort | None:
+    def forget(self, connection: int) -> ClientPort | None:
         """The connection is gone; whose it was."""
         del self._sessions[connection]
         return self._ports.pop(connection, None)
@@ -82,19 +75,3 @@ class Sessions:
             Send(connection, [Goodbye(farewell, reason)]),
             Close(connection, reason),
         ]
-
-
-def problem_with(hello: Hello, name_bytes_max: int) -> str | None:
-    """Why somebody cannot be met under this Hello, if they cannot."""
-    for what, name in (("name", hello.node), ("principal", hello.principal)):
-        size = len(name.encode())
-        if not 1 <= size <= name_bytes_max:
-            return f"a {what} of {size} bytes; 1 to {name_bytes_max} are possible"
-        if not name.isprintable():
-            return f"a {what} with characters that cannot be printed"
-    return heartbeat_problem(hello.heartbeat_ns)
-
-
-def brief(text: str) -> str:
-    """What a peer wrote, fit for a log: short, and nothing that is not printable."""
-    return "".join(each if each.isprintable() else "·" for each in text[:SAID_MAX])

@@ -7,7 +7,9 @@ from enum import StrEnum
 
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.events.event import DEFAULT_LIMITS, Limits
-from holdfast.messages.streams import Order
+from holdfast.messages.overlay import Join, Role
+from holdfast.messages.streams import Guarantee, Order
+from holdfast.node.settings import Acknowledge, NodeSettings
 
 __all__ = ["Neighbour", "Routing", "Settings", "Stream"]
 
@@ -21,10 +23,12 @@ class Routing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A broker one hop away. The child dials its parent."""
+    """A broker within δ+1 hops. One hop away the child dials its parent; farther away whoever needs the other does."""
 
     name: str
-    address: str | None  #: host:port of the parent; None for a child, which dials us
+    address: str | None  #: host:port; None for a child, which dials us
+    beside: str | None = None  #: the broker before it on the way; None: it is our neighbour
+    answers_at: str | None = None  #: of a child: where clients dial it when we are gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Stream:
     name: str
     topics: tuple[str, ...]  #: patterns
     order: Order = Order.FIFO
+    guarantee: Guarantee = Guarantee.BEST_EFFORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +50,17 @@ class Settings:
     neighbours: tuple[Neighbour, ...] = ()
     streams: tuple[Stream, ...] = (Stream("default", ("#",)),)
     routing: Routing = Routing.FILTER
+    home: str | None = None  #: of a leaf that joins a running network: the broker it joins
+    address: str | None = None  #: where others may dial it, if they cannot know that from the start
+    delta: int = 0  #: how many brokers or links may fail at a time [KJ §1]
+    acknowledge: Acknowledge = Acknowledge.DACK
+    refill: bool = True
+    dack_every_ns: int = 1 * SECOND
     trace_forwards: bool = False  #: LoggingLevel full
     limits: Limits = field(default=DEFAULT_LIMITS)
     heartbeat_ns: int = 100 * MILLISECOND
     detect_after_ns: int = 500 * MILLISECOND  #: silence after which a neighbour is given up
-    probe_every_ns: int = 200 * MILLISECOND  #: how often a lost parent is dialled
+    probe_every_ns: int = 200 * MILLISECOND  #: how often somebody who was lost is dialled
     client_heartbeat_ns: int = 1 * SECOND
     client_grace_ns: int = 5 * SECOND  #: how long the subscriptions of a lost client are kept
     clients_max: int = 10_000
@@ -57,3 +68,37 @@ class Settings:
     client_subscriptions_max: int = 10_000  #: of one client
     held_max: int = 10_000  #: publications held for a neighbour while tables are exchanged
     held_bytes_max: int = 64 * 1024 * 1024  #: and their bytes
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether any stream is."""
+        return any(stream.guarantee is Guarantee.RELIABLE for stream in self.streams)
+
+    def node(self) -> NodeSettings:
+        """The broker as a node of the overlay."""
+        places = tuple(
+            Join(each.name, Role.BROKER, each.beside or self.name, each.address, 0)
+            for each in self.neighbours
+        )
+        is_flooding = self.routing is Routing.FLOODING
+        return NodeSettings(
+            self.name,
+            self.incarnation,
+            Role.BROKER,
+            self.delta,
+            places,
+            home=self.home,
+            address=self.address,
+            acknowledge=self.acknowledge,
+            refill=self.refill,
+            floods=is_flooding,
+            spreads=not is_flooding or self.is_reliable,
+            features=(f"routing={self.routing}",),
+            trace_forwards=self.trace_forwards,
+            subscriptions_max=self.subscriptions_max,
+            name_bytes_max=self.limits.publisher_bytes,
+            heartbeat_ns=self.heartbeat_ns,
+            detect_after_ns=self.detect_after_ns,
+            probe_every_ns=self.probe_every_ns,
+            dack_every_ns=self.dack_every_ns,
+        )

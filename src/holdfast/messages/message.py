@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from holdfast.messages.overlay import Confirmations, DepthAck, Join, Leave, Need, Ready, Relay, Told
 from holdfast.messages.publications import Accepted, Deliveries, Publications, Publish, Rejected
 from holdfast.messages.session import Goodbye, Heartbeat, Hello, Welcome
-from holdfast.messages.subscriptions import Confirmed, Refused, Subscribe, Table, Unsubscribe, Withdrawn
+from holdfast.messages.subscriptions import (
+    Cleared,
+    Confirmed,
+    Crossed,
+    Heal,
+    Healed,
+    Lore,
+    Refused,
+    Subscribe,
+    Unsubscribe,
+    Upgraded,
+    UpgradeTaken,
+    Withdrawn,
+)
 
 __all__ = ["Message"]
 
@@ -18,10 +32,24 @@ Message = (
     | Refused
     | Unsubscribe
     | Withdrawn
-    | Table
     | Publish
     | Accepted
     | Rejected
     | Publications
     | Deliveries
+    | Join
+    | Leave
+    | Told
+    | Ready
+    | Need
+    | Lore
+    | Heal
+    | Healed
+    | Upgraded
+    | UpgradeTaken
+    | Crossed
+    | Cleared
+    | Relay
+    | DepthAck
+    | Confirmations
 )

@@ -14,12 +14,28 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from holdfast.events.event import Limits
+from holdfast.messages.overlay import PLACES_MAX, Join, Role
 from holdfast.messages.streams import STREAMS_MAX, StreamOrder
 
-__all__ = ["VERSION", "Farewell", "Goodbye", "Heartbeat", "Hello", "Kind", "Welcome"]
+__all__ = [
+    "MEMBER",
+    "VERSION",
+    "Farewell",
+    "Goodbye",
+    "Heartbeat",
+    "Hello",
+    "Invitation",
+    "Kind",
+    "Overlay",
+    "Welcome",
+]
 
 #: The protocol this code speaks; a Hello offers a range, so that adjacent versions can be mixed.
 VERSION = 1
+
+#: A feature of a client that can be a node of the overlay, and does not know yet whether it is wanted as one.
+MEMBER = "member"
 
 
 class Kind(StrEnum):
@@ -41,6 +57,7 @@ class Farewell(StrEnum):
     UNKNOWN = "unknown"  #: a broker that is no neighbour of ours
     VERSION = "version"  #: no protocol version in common
     MISMATCH = "mismatch"  #: two brokers whose networks are configured differently
+    NEEDLESS = "needless"  #: neither side needs this way to the other any more
     STOPPING = "stopping"  #: this node is shutting down; come back later
     FULL = "full"  #: there is no room for another client; come back later
     OTHER = "other"  #: something a later version says
@@ -48,6 +65,17 @@ class Farewell(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> Farewell:
         return cls.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A node's standing in the overlay [KJ]; both ends must have the same δ."""
+
+    role: Role
+    delta: int
+    is_recovering: bool  #: it has lost its memory and does not accept publications yet
+    home: str | None = None  #: of a client: the broker it hangs on
+    address: str | None = None  #: of a client: where it can be dialled itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +93,29 @@ class Hello:
     features: tuple[
         str, ...
     ] = ()  #: what the dialler can do beyond the version; used where both ends name it
+    overlay: Overlay | None = None  #: of a node of the overlay; a plain client has none
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """What a client must know to be a node of the overlay [R0.4]; it comes in by a second Hello, as one.
+
+    It is no client yet: nothing is kept for it.
+    """
+
+    delta: int
+    places: Annotated[
+        tuple[Join, ...], Meta(max_length=PLACES_MAX)
+    ]  #: brokers around ours, nearer ones first
+    incarnation: int  #: the highest known of the client; its own must be above
+    acknowledge: str
+    refill: bool
+    floods: bool
+    heartbeat_ns: int
+    detect_after_ns: int
+    probe_every_ns: int
+    dack_every_ns: int
+    limits: Limits  #: of events
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +131,10 @@ class Welcome:
     features: tuple[str, ...] = ()
     last_number: int = 0  #: to a client: the highest number of its events seen here
     streams: Annotated[tuple[StreamOrder, ...], Meta(max_length=STREAMS_MAX)] = ()  #: to a client
+    overlay: Overlay | None = None  #: to a node of the overlay
+    invitation: Invitation | None = (
+        None  #: to a client that can be one, where events are kept through failures
+    )
 
 
 @dataclass(frozen=True, slots=True)

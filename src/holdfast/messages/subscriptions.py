@@ -18,13 +18,20 @@ __all__ = [
     "TABLE_ROWS_MAX",
     "TABLE_TEXT_MAX",
     "VECTOR_MAX",
+    "Cleared",
     "Confirmed",
+    "Crossed",
+    "Grave",
+    "Heal",
+    "Healed",
+    "Known",
+    "Lore",
     "Partition",
     "Refused",
-    "Row",
     "Subscribe",
-    "Table",
     "Unsubscribe",
+    "UpgradeTaken",
+    "Upgraded",
     "Withdrawn",
 ]
 
@@ -87,20 +94,81 @@ class Withdrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One subscription of a table."""
+class Known:
+    """One installed subscription, as its teller knows it: a tuple of the paper's table [KJ §2.2]."""
 
     subscription: SubscriptionId
     filter: str
-    vector: Annotated[tuple[Element, ...], Meta(max_length=VECTOR_MAX)]
+    route: Annotated[
+        tuple[str, ...], Meta(max_length=VECTOR_MAX)
+    ]  #: from the teller to the subscriber, nearest first
+    partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A piece of the sender's routing table: the subscriptions in its direction; the last piece completes it.
+class Grave:
+    """Subscriptions that are over, and stay so whatever else is told of them [B0.24]: the numbers of one range."""
 
-    What the receiver knew from this direction and is not in the whole table is over.
+    subscriber: str
+    incarnation: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lore:
+    """What the sender knows of subscriptions, and the receiver may not: rows to install, graves to keep to.
+
+    A table is told so in pieces when a session begins, and whatever is learnt later is passed on so [KJ §4.2.1].
     """
 
-    rows: Annotated[tuple[Row, ...], Meta(max_length=TABLE_ROWS_MAX)]
+    rows: Annotated[tuple[Known, ...], Meta(max_length=TABLE_ROWS_MAX)] = ()
+    graves: Annotated[tuple[Grave, ...], Meta(max_length=TABLE_ROWS_MAX)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """A partition is over: these subscriptions, which it had stopped, go on as one [KJ §4.2.2]."""
+
+    partition: Partition
+    rows: Annotated[tuple[Known, ...], Meta(max_length=TABLE_ROWS_MAX)]
     last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """Everybody beyond the sender knows what a ``Heal`` told, except behind these further partitions."""
+
+    partition: Partition
+    partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """CONF_UPGRADE: some partitions are over for a subscription; ``partial`` are those that are left [B0.32]."""
+
+    subscription: SubscriptionId
+    cleared: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)]
+    partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)]
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeTaken:
+    """The subscriber has heard of it."""
+
+    subscription: SubscriptionId
+    cleared: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """What a partition had stopped is installed here and beyond; the sender asks whether it is over."""
+
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """Every subscriber a partition had concerned knows that it is over: nothing is tagged with it any more."""
+
+    partition: Partition

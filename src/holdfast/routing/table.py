@@ -6,35 +6,26 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.events.event import Content
 from holdfast.filters.expression import Filter
-from holdfast.identity import Element, SubscriptionId
+from holdfast.identity import SubscriptionId
 from holdfast.matching.engine import new_index
 from holdfast.matching.index import MatchingIndex
-from holdfast.messages.subscriptions import Partition
 from holdfast.routing.port import Port
 
 __all__ = ["Entry", "Table"]
 
 
 class Entry:
-    """A tuple ⟨pred, from, seqVect⟩ of the table; ``from`` is a port here, since every δ is 0 so far."""
+    """A tuple ⟨pred, from⟩ of the table; ``from`` is a port: a client of ours, or a station δ+1 hops away at most."""
 
-    __slots__ = ("filter", "numbers", "partial", "port", "subscription", "text", "vector")
+    __slots__ = ("filter", "numbers", "port", "subscription")
 
     def __init__(
-        self,
-        subscription: SubscriptionId,
-        filter: Filter,
-        vector: tuple[Element, ...],
-        port: Port,
-        numbers: tuple[int, ...],
+        self, subscription: SubscriptionId, filter: Filter, port: Port, numbers: tuple[int, ...]
     ) -> None:
         self.subscription = subscription
         self.filter = filter
-        self.text = str(filter)  #: canonical, as it is passed on
-        self.vector = vector
         self.port = port
-        self.numbers = numbers  #: of a client of ours its own number for it; of anyone else none
-        self.partial: tuple[Partition, ...] = ()  #: what could not be reached when it was confirmed
+        self.numbers = numbers  #: where the port is the subscriber's own: its number for it; else none
 
 
 class Table:
@@ -55,10 +46,6 @@ class Table:
     def get(self, subscription: SubscriptionId) -> Entry | None:
         """The entry of a subscription."""
         return self._entries.get(subscription)
-
-    def behind(self, port: Port) -> list[Entry]:
-        """The entries whose subscribers lie behind a port."""
-        return [entry for entry in self._entries.values() if entry.port is port]
 
     def add(self, entry: Entry) -> None:
         """Install an entry; there must be none under its id."""

@@ -22,8 +22,9 @@ import msgspec
 
 from holdfast.errors import MalformedFrame
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Relay
 from holdfast.messages.publications import Deliveries, Publications
-from holdfast.wire import publications, session, subscriptions
+from holdfast.wire import overlay, publications, session, subscriptions
 
 __all__ = [
     "FRAME_BYTES_MAX",
@@ -59,14 +60,16 @@ def _map_decoder(message: type) -> Callable[[bytes | bytearray], Message]:
     return msgspec.msgpack.Decoder(message).decode
 
 
-_MAPS: Final = {**session.KINDS, **subscriptions.KINDS, **publications.KINDS}
+_MAPS: Final = {**session.KINDS, **subscriptions.KINDS, **publications.KINDS, **overlay.KINDS}
 _ENCODERS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
     **{message: _map_encoder(kind) for kind, message in _MAPS.items()},
     **publications.ENCODERS,
+    **overlay.ENCODERS,
 }
 _DECODERS: Final[dict[int, Callable[[bytes | bytearray], Message]]] = {
     **{kind: _map_decoder(message) for kind, message in _MAPS.items()},
     **publications.DECODERS,
+    **overlay.DECODERS,
 }
 
 
@@ -80,10 +83,12 @@ def encode_parted(message: Message) -> list[tuple[int, bytes]]:
     """The same as one frame, or as several where a batch of events would make it too large."""
     kind, encoder = _ENCODERS[type(message)]
     body = encoder(message)
-    if len(body) <= FRAME_BYTES_TARGET or not isinstance(message, Publications | Deliveries):
+    if len(body) <= FRAME_BYTES_TARGET or not isinstance(message, Publications | Deliveries | Relay):
         return [(kind, body)]
-    first, second = publications.halves(message)
-    return encode_parted(first) + encode_parted(second) if second.at else [(kind, body)]
+    if len(message.at) < 2:
+        return [(kind, body)]
+    first, second = overlay.halves(message) if isinstance(message, Relay) else publications.halves(message)
+    return encode_parted(first) + encode_parted(second)
 
 
 def header(kind: int, number: int, body_bytes: int) -> bytes:

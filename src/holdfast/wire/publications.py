@@ -31,7 +31,7 @@ from holdfast.messages.publications import (
 )
 from holdfast.wire.primitives import NIL, array_header
 
-__all__ = ["DECODERS", "ENCODERS", "KINDS", "halves"]
+__all__ = ["DECODERS", "ENCODERS", "KINDS", "encoded_pieces", "halves"]
 
 #: Those without events in them, encoded as maps like all control messages.
 KINDS: Final = {33: Accepted, 34: Rejected}
@@ -55,7 +55,8 @@ PREFIXES_MAX: Final = 10_000
 REMEMBERED_MAX: Final = 8
 
 
-def _pieces(batch: Batch) -> list[bytes]:
+def encoded_pieces(batch: Batch) -> list[bytes]:
+    """The publications of a batch, each written once for all who get it."""
     if batch.encoded is None:
         batch.encoded = list(map(_encode, batch.publications))
     return batch.encoded
@@ -72,13 +73,13 @@ def _prefix(subscriptions: tuple[int, ...]) -> bytes:
 
 def encode_publish(message: Publish) -> bytes:
     """A publisher's batch, whole."""
-    pieces = _pieces(message.batch)
+    pieces = encoded_pieces(message.batch)
     return b"".join([array_header(len(pieces)), *pieces])
 
 
 def encode_publications(message: Publications) -> bytes:
     """What one neighbour gets of a batch."""
-    pieces = _pieces(message.batch)
+    pieces = encoded_pieces(message.batch)
     parts = [b"\x92", _encode(message.stream), array_header(len(message.at))]
     if message.copies is None:
         for i in message.at:
@@ -97,7 +98,7 @@ def encode_deliveries(message: Deliveries) -> bytes:
     batch = message.batch
     if batch.last is not None and _is_same(batch.last[0], message):
         return batch.last[1]
-    pieces = _pieces(batch)
+    pieces = encoded_pieces(batch)
     parts = [b"\x92", _encode(message.stream), array_header(len(message.at))]
     add = parts.append
     if message.copies is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.messages.subscriptions import Confirmed, Refused, Subscribe, Table, Unsubscribe, Withdrawn
+from holdfast.messages.subscriptions import Confirmed, Refused, Subscribe, Unsubscribe, Withdrawn
 
 __all__ = ["KINDS"]
 
-KINDS: Final = {16: Subscribe, 17: Confirmed, 18: Refused, 19: Unsubscribe, 20: Withdrawn, 21: Table}
+KINDS: Final = {16: Subscribe, 17: Confirmed, 18: Refused, 19: Unsubscribe, 20: Withdrawn}

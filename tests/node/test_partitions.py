@@ -1,0 +1,283 @@
+"""Partition information, tags and their end: R0.27-R0.30, R0.49, R0.54, R0.56, R0.57, B0.19, B0.31-B0.33; I11, I34."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Net
+from schedules import leftovers
+from wiretap import Wiretap
+
+from holdfast.identity import SubscriptionId
+from holdfast.messages.overlay import Step, Trail
+from holdfast.messages.publications import Tag
+from holdfast.messages.subscriptions import Cleared, Confirmed, Heal, Partition, Upgraded, UpgradeTaken
+from holdfast.node.partitions import Crossing, Partitions
+
+CUT = Partition("N", 1, 1, ("F", "G"))
+S1 = SubscriptionId("S", 1, 1)
+
+
+def way(*names: str) -> Trail:
+    return Trail(tuple(Step(name, 1) for name in names), [[1]] * len(names))
+
+
+# The table by itself
+
+
+def test_r028_the_lead_names_the_fragment_once_while_it_is_open() -> None:
+    partitions = Partitions("N", 1)
+    first = partitions.lead(("F", "G"))
+    partitions.add(first, S1)
+    assert partitions.lead(("F", "G")) is first
+    assert partitions.lead(("F", "H")) != first
+    partitions.drop(first, S1)
+    again = partitions.lead(("F", "G"))
+    assert (again.lead, again.fragment) == ("N", ("F", "G"))
+    assert again.number > first.number
+
+
+def test_r056_what_comes_from_the_fragment_is_tagged_and_nothing_else_is() -> None:
+    partitions = Partitions("N", 1)
+    partitions.add(CUT, S1)
+    assert partitions.tags_for(way("P", "G", "F"), (), "F") == (Tag("N", 1, 1, False),)
+    assert partitions.tags_for(way("Q", "M"), (), "M") == ()
+
+
+def test_b031_a_tag_stays_what_it_was() -> None:
+    """What carries the plain tag never gets the barred one, also where the partition has been crossed."""
+    partitions = Partitions("F", 1)
+    partitions.crossings[CUT] = Crossing("N", is_crossed=True)
+    plain = (Tag("N", 1, 1, False),)
+    assert partitions.tags_for(way("P", "G"), plain, "G") == plain
+    assert partitions.tags_for(way("P", "G"), (), "G") == (Tag("N", 1, 1, True),)
+    assert partitions.tags_for(way("S", "N"), (), "N") == (), (
+        "what comes from the lead's side has crossed nothing"
+    )
+
+
+def test_b031_what_was_accepted_before_the_subscriptions_were_installed_gets_the_plain_tag() -> None:
+    partitions = Partitions("F", 1)
+    partitions.crossings[CUT] = Crossing("N")
+    assert partitions.tags_before(CUT, (), "G") == (Tag("N", 1, 1, False),)
+    barred = (Tag("N", 1, 1, True),)
+    assert partitions.tags_before(CUT, barred, "G") == barred
+    assert partitions.tags_before(CUT, (), "N") == ()
+
+
+# In a running network
+
+
+def parted(tree: str = "S-N0-N1-F1-F2-F3-P", delta: int = 1) -> tuple[Net, Wiretap]:
+    """F1 and F2 are down, and S has subscribed."""
+    tap = Wiretap()
+    net = Net(tree, delta, transcript=tap)
+    net.run(500)
+    net.crash("F1", "F2")
+    net.run(1500)
+    net.subscribe("S")
+    net.run(500)
+    net.began = net.world.now
+    return net, tap
+
+
+def test_r027_a_large_fragment_is_not_waited_for_and_is_named() -> None:
+    net, _ = parted()
+    (partition,) = net.partial("S")
+    assert (partition.lead, partition.fragment) == ("N1", ("F1", "F2"))
+
+
+def test_r029_every_node_towards_the_subscriber_adds_its_own_to_what_it_was_told() -> None:
+    """Two fragments, at N1 and beside N0."""
+    net = Net("S-N0-N1-F1-F2-P N0-G1-G2-Q", 1)
+    net.run(500)
+    net.crash("F1", "F2", "G1", "G2")
+    net.run(1500)
+    net.subscribe("S")
+    net.run(500)
+    assert {(each.lead, each.fragment) for each in net.partial("S")} == {
+        ("N1", ("F1", "F2")),
+        ("N0", ("G1", "G2")),
+    }
+    net.restart("F1", "F2")
+    net.run(3000)
+    assert net.full_at("S") is None, "one is over, the other is not"
+    net.restart("G1", "G2")
+    net.run(3000)
+    assert net.full_at("S") is not None
+    assert leftovers(net) == []
+
+
+def test_r030_those_on_the_way_keep_the_partition_and_so_does_the_subscriber() -> None:
+    net, _ = parted()
+    for name in ("N1", "N0", "S"):
+        assert [each.lead for each in net.node(name).spread.partitions.open] == ["N1"]
+
+
+def test_b019_one_dead_publisher_makes_a_partition_and_its_return_ends_it() -> None:
+    net = Net("S-A-B-P", 1)
+    net.run(500)
+    net.crash("P")
+    net.run(1000)
+    net.subscribe("S")
+    net.run(500)
+    assert [each.fragment for each in net.partial("S")] == [("P",)]
+    net.restart("P")
+    net.run(1500)
+    assert net.full_at("S") is not None
+    net.publish("P")
+    net.run(500)
+    assert net.got("S") == ["P#1"]
+
+
+def test_r054_the_subscriptions_cross_as_a_whole_and_the_change_goes_back_to_the_subscriber() -> None:
+    net, tap = parted()
+    net.subscribe("S", 2, "# WHERE k = 1")
+    net.run(500)
+    net.restart("F1", "F2")
+    net.run(3000)
+    for frame in tap.sent(Heal):
+        assert isinstance(frame.message, Heal)
+        assert {row.subscription.number for row in frame.message.rows} == {1, 2}
+    ways = [(frame.node, frame.peer) for frame in tap.sent(Upgraded)]
+    assert set(ways) == {("N1", "N0"), ("N0", "S")}
+    assert {(frame.node, frame.peer) for frame in tap.sent(UpgradeTaken)} == {("S", "N0"), ("N0", "N1")}
+    assert net.full_at("S", 1) is not None
+    assert net.full_at("S", 2) is not None
+    assert net.knowing()["P"] == ["S.1#1", "S.1#2"]
+
+
+def test_b032_when_every_subscriber_knows_the_tags_end() -> None:
+    net, tap = parted()
+    net.restart("F1", "F2")
+    net.run(3000)
+    assert tap.sent(Cleared)
+    assert leftovers(net) == []
+    net.publish("P")
+    net.run(500)
+    assert [each.tags for each in net.memories["S"].deliveries] == [()]
+
+
+def test_b032_an_upgrade_the_subscriber_did_not_hear_is_repeated() -> None:
+    """S is cut off while the partition ends; what comes meanwhile stays tagged, and nobody forgets."""
+    net, _ = parted()
+    net.cut("N0", "S")
+    net.cut("N1", "S")
+    net.run(1000)
+    net.restart("F1", "F2")
+    net.run(3000)
+    assert net.full_at("S") is None
+    net.heal("N0", "S")
+    net.heal("N1", "S")
+    net.run(3500)
+    assert net.full_at("S") is not None
+    assert leftovers(net) == []
+
+
+def test_b033_the_lead_dies_and_another_that_knows_ends_the_partition() -> None:
+    """N0 reaches F1 past the dead N1 (δ = 1)."""
+    net, _ = parted()
+    net.crash("N1")
+    net.run(1000)
+    net.restart("F1")
+    net.run(1000)
+    net.restart("F2")
+    net.run(3000)
+    assert net.full_at("S") is not None
+    net.publish("P")
+    net.run(500)
+    assert net.got("S") == ["P#1"]
+    net.restart("N1")
+    net.run(3000)
+    assert leftovers(net) == []
+
+
+def test_b033_a_lead_that_lost_its_memory_learns_of_its_own_partition() -> None:
+    net, _ = parted()
+    net.crash("N1")
+    net.run(1000)
+    net.restart("N1")
+    net.run(1500)
+    assert [each.lead for each in net.node("N1").spread.partitions.open] == ["N1"]
+    net.restart("F1", "F2")
+    net.run(3000)
+    assert net.full_at("S") is not None
+    assert leftovers(net) == []
+
+
+def test_b033_all_on_the_way_lose_their_memory_and_the_subscriber_remembers() -> None:
+    net, _ = parted()
+    net.crash("N0", "N1")
+    net.run(1000)
+    net.restart("N0", "N1")
+    net.run(2000)
+    net.restart("F1", "F2")
+    net.run(3000)
+    assert net.full_at("S") is not None
+    assert leftovers(net) == []
+
+
+@pytest.mark.parametrize("after", [20, 40, 50, 80, 200, 400, 530, 560, 700])
+def test_a_fragment_that_dies_again_while_it_is_told_has_not_been_told(after: int) -> None:
+    """Whenever F1 dies: FULL is said only if everybody knows, and what is published after FULL is delivered."""
+    net, tap = parted()
+    net.restart("F1")
+    net.run(after)
+    net.crash("F1")
+    net.run(2000)
+    net.publish("P")
+    net.run(500)
+    net.restart("F1", "F2")
+    net.run(4000)
+    net.publish("P")
+    net.run(500)
+    full_at = net.full_at("S")
+    assert full_at is not None
+    owed = [str(event) for event, at in net.memories["P"].published_at.items() if at > full_at]
+    assert net.got("S")[-len(owed) :] == owed
+    assert net.memories["S"].deliveries[-1].tags == ()
+    assert leftovers(net) == []
+    assert not tap.broken_laws(net)
+
+
+def test_a_partition_beyond_a_partition_takes_its_place() -> None:
+    """F1, F2 return while G1, G2 behind them are gone: S is told of the second when the first is over."""
+    net = Net("S-N-F1-F2-M-G1-G2-P", 1)
+    net.run(500)
+    net.crash("F1", "F2", "G1", "G2")
+    net.run(1500)
+    net.subscribe("S")
+    net.run(500)
+    net.restart("F1", "F2")
+    net.run(3000)
+    assert net.full_at("S") is None
+    (upgrade,) = net.memories["S"].upgraded
+    assert [each.fragment for each in upgrade[2]] == [("F1", "F2")]
+    assert [(each.lead, each.fragment) for each in upgrade[3]] == [("M", ("G1", "G2"))]
+    net.restart("G1", "G2")
+    net.run(3000)
+    assert net.full_at("S") is not None
+    net.publish("P")
+    net.run(500)
+    assert net.got("S") == ["P#1"]
+    assert leftovers(net) == []
+
+
+def test_an_unsubscription_ends_the_partition_it_was_alone_in() -> None:
+    net, _ = parted()
+    net.unsubscribe("S")
+    net.run(1000)
+    assert leftovers(net) == []
+    net.restart("F1", "F2")
+    net.run(2000)
+    assert not any(net.knowing().values())
+
+
+def test_r031_a_partial_confirmation_is_a_confirmation() -> None:
+    """What does not come from beyond the fragment is owed from then on."""
+    net, tap = parted("S-N0-N1-F1-F2-F3-P N1-Q")
+    net.publish("Q")
+    net.run(300)
+    assert net.got("S") == ["Q#1"]
+    assert net.memories["S"].deliveries[0].tags == ()
+    partial = [frame.message for frame in tap.sent(Confirmed, "N0", "S")]
+    assert len(partial) == 1
