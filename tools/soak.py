@@ -10,17 +10,20 @@ from. A failing chunk stops the soak and prints the one line that repeats it.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "soak.md"
 CHUNKS = 20  # a property's examples are run in so many parts, each with a seed of its own
+
+COUNTS = "counts: "
 
 HEAD = """# Soak
 
@@ -31,6 +34,16 @@ fails is not counted and stops the soak.
 
 | claim | what runs | done | of | chunks |
 | --- | --- | --- | --- | --- |
+"""
+
+COUNTED = """
+## What the reliable swarm has counted
+
+*Suppressions* are repeats an edge turned away; *rejections* late copies a node turned away that had not seen them, when
+everybody beyond had; *refills* publications given back to a node that had lost them; *partial* subscriptions that were
+confirmed without a fragment, and upgraded later; *silent* is what was accepted and owed, and lost without a gap: beyond
+delta only, for within it a run with any fails.
+
 """
 
 
@@ -44,6 +57,7 @@ class Soaked:
     chunks_of: int = CHUNKS
     done: int = 0
     chunks: int = 0
+    counts: dict[str, int] = field(default_factory=dict)  #: what else it has counted, over all chunks
 
     @property
     def chunk(self) -> int:
@@ -53,6 +67,15 @@ class Soaked:
     def row(self) -> str:
         """A row of the page, from which `kept` reads it back."""
         return f"| {self.claim} | `{self.what}` | {self.done} | {self.target} | {self.chunks} |\n"
+
+    def add(self, output: str) -> None:
+        """A chunk has held; if it has counted, its last line says what."""
+        self.done += self.chunk
+        self.chunks += 1
+        last = output.rstrip().rpartition("\n")[2]
+        if last.startswith(COUNTS):
+            for name, count in json.loads(last.removeprefix(COUNTS)).items():
+                self.counts[name] = self.counts.get(name, 0) + count
 
     def command(self) -> tuple[list[str], dict[str, str]]:
         """The next chunk: its command, and what it adds to the environment."""
@@ -76,7 +99,10 @@ def everything() -> list[Soaked]:
     covering = "tests/filters/test_covering.py::test_what_is_covered_matches_nothing_that_the_cover_does_not"
     tree = "tests/models/test_broker_tree.py::test_with_faults_nothing_is_wrong_and_what_heals_is_whole"
     swarm = "-m holdfast.simulator.swarm"
+    reliable = "-m holdfast.simulator.reliable_swarm"
     return [
+        Soaked("reliable networks within delta: nothing lost, every law held", reliable, 12_000, 120),
+        Soaked("reliable networks beyond delta: safe, then alive again", f"{reliable} --wild", 8_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
         Soaked("simulated networks without faults: complete", swarm, 4_000),
         Soaked("bad bytes at every port, seconds of them", "tests/fuzz_campaign.py", 600, 10),
@@ -94,11 +120,32 @@ def everything() -> list[Soaked]:
 
 
 def kept() -> dict[str, tuple[int, int]]:
-    """The counts of earlier runs, by what ran."""
+    """The examples and chunks of earlier runs, by what ran."""
     if not PAGE.exists():
         return {}
     row = re.compile(r"^\| [^|]+ \| `([^`]+)` \| (\d+) \| \d+ \| (\d+) \|$", re.MULTILINE)
     return {what: (int(done), int(chunks)) for what, done, chunks in row.findall(PAGE.read_text())}
+
+
+def kept_counts() -> dict[str, dict[str, int]]:
+    """What else earlier runs have counted, by what ran."""
+    if not PAGE.exists():
+        return {}
+    counts: dict[str, dict[str, int]] = {}
+    for what, text in re.findall(r"^- `([^`]+)`: (.+)$", PAGE.read_text(), re.MULTILINE):
+        pairs = (each.rpartition(" ") for each in text.split(", "))
+        counts[what] = {name: int(count) for name, _, count in pairs}
+    return counts
+
+
+def page(soaked: list[Soaked]) -> str:
+    """All counts, as they are written down."""
+    counted = [each for each in soaked if each.counts]
+    lines = [
+        f"- `{each.what}`: {', '.join(f'{name} {count}' for name, count in each.counts.items())}\n"
+        for each in counted
+    ]
+    return HEAD + "".join(each.row() for each in soaked) + (COUNTED if lines else "") + "".join(lines)
 
 
 def run(chosen: Soaked) -> None:
@@ -115,8 +162,7 @@ def run(chosen: Soaked) -> None:
         given = "".join(f"{name}={value} " for name, value in environment.items())
         quoted = " ".join(f"'{word}'" if "[" in word else word for word in command)
         sys.exit(f"{done.stdout[-20_000:]}\n{done.stderr}\nto repeat: {given}python {quoted}")
-    chosen.done += chosen.chunk
-    chosen.chunks += 1
+    chosen.add(done.stdout)
 
 
 def main() -> None:
@@ -129,6 +175,7 @@ def main() -> None:
     soaked = everything()
     for each in soaked:
         each.done, each.chunks = kept().get(each.what, (0, 0))
+        each.counts = kept_counts().get(each.what, {})
     while time.monotonic() < end:
         wanted = [each for each in soaked if options.only in each.claim + each.what]
         waiting = [each for each in wanted if each.done < each.target]
@@ -138,7 +185,7 @@ def main() -> None:
         chosen = waiting[0]
         start = time.monotonic()
         run(chosen)
-        PAGE.write_text(HEAD + "".join(each.row() for each in soaked))
+        PAGE.write_text(page(soaked))
         print(
             f"{chosen.claim}: {chosen.done} of {chosen.target} ({time.monotonic() - start:.0f} s)", flush=True
         )

@@ -11,9 +11,11 @@ from holdfast.client.effect import Away, Ended, Ready
 from holdfast.client.input import Leave, Open
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Ready as OverlayReady
+from holdfast.messages.overlay import Relay, Told, Trail
 from holdfast.messages.publications import Accepted, Batch, Deliveries, Publications, Publish, Rejected
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
-from holdfast.messages.subscriptions import Confirmed, Refused, Subscribe, Table, Unsubscribe, Withdrawn
+from holdfast.messages.subscriptions import Confirmed, Lore, Refused, Subscribe, Unsubscribe, Withdrawn
 from holdfast.overlay.transport import Close, Connect, Connected, ConnectFailed, Disconnected, Received, Wake
 
 
@@ -64,8 +66,7 @@ def test_pauses_between_attempts_grow_to_a_maximum() -> None:
 def test_two_clients_do_not_come_back_at_the_same_moment() -> None:
     moments = set()
     for name in "abcdefgh":
-        world = Answered()
-        world.core.name = name
+        world = Answered(name=name)
         world.step(Open())
         world.step(ConnectFailed("", "refused"))
         moments.add(world.core.next_deadline())
@@ -224,7 +225,10 @@ NEVER_SAID_BY_A_BROKER: list[Message] = [
     Hello("b", Kind.BROKER, 1, 1, "broker", SECOND),
     Subscribe(Answered().id(1), "#", ()),
     Unsubscribe(Answered().id(1)),
-    Table((), True),
+    Lore(),
+    Told(),
+    OverlayReady(),
+    Relay("default", Batch([]), [], Trail((), [])),
     Publish(Batch([])),
     Publications("default", Batch([]), []),
 ]

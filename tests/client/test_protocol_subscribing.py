@@ -44,7 +44,7 @@ def test_a_subscription_is_confirmed_with_what_could_not_be_reached() -> None:
     assert (said.subscription, said.filter) == (world.id(1), "a")
     partial = (Partition("b", 1, 1, ("far",)),)
     assert world.say(Confirmed(world.id(1), partial)) == [Subscribed(1, partial)]
-    assert world.say(Confirmed(world.id(1))) == [], "once"
+    assert world.say(Confirmed(world.id(1), partial)) == [], "once"
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,14 @@ from holdfast.puppet.control import (
     Completed,
     CutOff,
     Failed,
+    Listen,
+    Listening,
     Mend,
     Order,
     Perform,
     Report,
     Reported,
     Start,
-    Started,
     Stop,
     Traffic,
     WhenSettled,
@@ -27,8 +28,10 @@ from holdfast.puppet.control import (
 from holdfast.scenarios.drain import Standing
 
 ORDERS: list[Order] = [
-    Start(0, False, None, [], [], None),
-    Start(3330, True, "localhost:1", ["a", "b"], [3, 4], 2**62),
+    Listen(0, False),
+    Listen(3330, True),
+    Start({}, [], [], [], None),
+    Start({"a": "localhost:1", "ä": "[::1]:2"}, [7], ["a", "b"], [3, 4], 2**62),
     Begin(2**62, 1),
     WhenSettled(True, 2),
     Perform(17, 2**62, 3),
@@ -39,7 +42,7 @@ ORDERS: list[Order] = [
     Stop(),
 ]
 ANSWERS: list[Answer] = [
-    Started(3330),
+    Listening(3330),
     Failed("cannot listen\non it"),
     Completed(3),
     Reported(4, Standing(True, False, False, ("b1",)), [Traffic("b1", 2, 3)]),

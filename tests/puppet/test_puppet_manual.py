@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.scenarios.checkers import check_all
 from holdfast.scenarios.configuration import parse_configuration
 from holdfast.scenarios.language import ScenarioError
 from holdfast.scenarios.script import parse_script
@@ -44,6 +45,18 @@ def test_the_first_scenario_runs_with_real_processes_too() -> None:
 def test_service_is_restored_after_everything_that_was_broken() -> None:
     trace = simulated(NETWORK, SCRIPTS[-1]).trace
     assert [line["n"] for line in of_kind(trace, "deliver")][-20:] == list(range(401, 421))
+
+
+def test_a_reliable_network_loses_nothing_in_either_world_and_drains_when_the_dead_are_expelled() -> None:
+    [added], [script] = blocks("reliable"), blocks("reliable-script")
+    for world in (simulated, performed):
+        result = world(NETWORK + added, script)
+        assert [line["n"] for line in of_kind(result.trace, "deliver", subscriber="otto")] == list(
+            range(1, 401)
+        )
+        assert result.drained
+        assert check_all(result.trace, grace_seconds=5) == []  # a real broker takes its time to be back
+    assert not simulated(NETWORK + added, script.replace("Expel wim\n", "")).drained
 
 
 @pytest.mark.parametrize("line", [line for block in blocks("refused") for line in block.splitlines()])

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Relay, Step, Trail
 from holdfast.messages.publications import (
     Accepted,
     Batch,
@@ -50,7 +51,12 @@ def test_heartbeats_are_not_counted() -> None:
 
 def test_a_large_batch_counts_the_same_however_the_link_parts_it() -> None:
     batch = Batch([Publication("p", n, b"x" * 600_000) for n in range(1, 4)])
-    whole: list[Message] = [Publications("s", batch, range(3)), Deliveries("s", batch, range(3), [(1,)] * 3)]
+    trail = Trail((Step("p", 1),), [[1, 2, 3]])
+    whole: list[Message] = [
+        Publications("s", batch, range(3)),
+        Deliveries("s", batch, range(3), [(1,)] * 3),
+        Relay("s", batch, range(3), trail),
+    ]
     reader, frames = FrameReader(), [frame for message in whole for frame in encode_parted(message)]
     assert len(frames) > len(whole)
     parts = [
@@ -60,9 +66,9 @@ def test_a_large_batch_counts_the_same_however_the_link_parts_it() -> None:
     ]
     core = watched(Send(7, [WELCOME, *whole]))
     heard(core, HELLO, *parts)
-    assert core.sessions() == [Traffic("ann", 1 + 6, 1 + 6)]
+    assert core.sessions() == [Traffic("ann", 1 + 9, 1 + 9)]
     core.step(Received(7, [Publish(batch)]), 0)
-    assert core.sessions() == [Traffic("ann", 7, 10)]
+    assert core.sessions() == [Traffic("ann", 10, 13)]
 
 
 def test_a_peer_that_was_dialled_is_known_by_its_welcome() -> None:

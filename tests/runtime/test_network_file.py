@@ -14,7 +14,8 @@ from holdfast.broker.settings import Neighbour, Routing, Settings, Stream
 from holdfast.clock import MILLISECOND
 from holdfast.events.event import DEFAULT_LIMITS, Limits
 from holdfast.filters.topic import parse_pattern
-from holdfast.messages.streams import Order
+from holdfast.messages.streams import Guarantee, Order
+from holdfast.node.settings import Acknowledge
 from holdfast.runtime.addresses import Address
 from holdfast.runtime.network_checks import may_overlap
 from holdfast.runtime.network_document import (
@@ -23,7 +24,7 @@ from holdfast.runtime.network_document import (
     overrides_from_flags,
 )
 from holdfast.runtime.network_file import Network, NetworkFileError, StreamEntry, read_network
-from holdfast.runtime.network_keys import TABLES
+from holdfast.runtime.network_keys import DACK_EVERY_MS, TABLES
 
 SMALL = """\
 name = "small"
@@ -69,9 +70,14 @@ def test_a_small_file_means_what_it_says_and_has_the_codes_defaults(file: Path) 
     )
     assert (b.listen, b.admin, b.parent) == (Address("::1", 7000), None, "a")
     assert (a.data, b.data) == (file.parent / "data" / "a", Path("/var/b"))
-    assert network.streams == (StreamEntry("default", ("#",), "best-effort", Order.FIFO),)
-    assert network.settings("a", 3) == Settings("a", 3, (Neighbour("b", None),))
-    assert network.settings("b", 1) == Settings("b", 1, (Neighbour("a", "127.0.0.1:7000"),))
+    assert network.streams == (StreamEntry("default", ("#",), Guarantee.BEST_EFFORT, Order.FIFO),)
+    dack = DACK_EVERY_MS * MILLISECOND
+    assert network.settings("a", 3) == Settings(
+        "a", 3, (Neighbour("b", None, answers_at="[::1]:7000"),), dack_every_ns=dack
+    )
+    assert network.settings("b", 1) == Settings(
+        "b", 1, (Neighbour("a", "127.0.0.1:7000"),), dack_every_ns=dack
+    )
     with pytest.raises(KeyError):
         network.settings("c", 1)
 
@@ -79,6 +85,11 @@ def test_a_small_file_means_what_it_says_and_has_the_codes_defaults(file: Path) 
 def test_every_setting_reaches_the_broker(file: Path) -> None:
     text = """
 routing = "flooding"
+delta = 3
+[overlay]
+acknowledge = "conf"
+dack_every_ms = 40
+refill = false
 [neighbours]
 heartbeat_ms = 20
 detect_after_ms = 90
@@ -99,11 +110,14 @@ order = "none"
 [[stream]]
 name = "rest"
 topics = ["trades/+/+"]
+guarantee = "reliable"
 """
     head, brokers = SMALL.split("\n", 1)
     file.write_text(head + text + brokers)
     settings = read_network(file).settings("b", 2)
     assert settings.routing is Routing.FLOODING
+    assert (settings.delta, settings.acknowledge, settings.refill) == (3, Acknowledge.CONF, False)
+    assert settings.dack_every_ns == 40 * MILLISECOND
     assert settings.heartbeat_ns == 20 * MILLISECOND
     assert settings.detect_after_ns == 90 * MILLISECOND
     assert settings.probe_every_ns == 30 * MILLISECOND
@@ -114,7 +128,7 @@ topics = ["trades/+/+"]
     assert settings.limits.topic_bytes == DEFAULT_LIMITS.topic_bytes
     assert settings.streams == (
         Stream("orders", ("orders/#", "trades/+"), Order.NONE),
-        Stream("rest", ("trades/+/+",), Order.FIFO),
+        Stream("rest", ("trades/+/+",), Order.FIFO, Guarantee.RELIABLE),
     )
     assert [stream.order for stream in read_network(file).streams] == [Order.NONE, Order.FIFO]
 
@@ -128,7 +142,7 @@ def test_there_is_a_key_for_every_setting_of_a_broker() -> None:
         "streams",
         "limits",
     }  # by the brokers and streams of the file
-    of_scenarios = {"trace_forwards"}
+    of_scenarios = {"trace_forwards", "home", "address"}  # a broker of a file joins nobody later
     assert keys - {""} == ({one.name for one in (*fields(Settings), *fields(Limits))} - given - of_scenarios)
 
 
@@ -142,14 +156,60 @@ def test_children_dial_the_address_where_it_is_not_where_the_parent_listens(file
     assert read_network(file).settings("b", 1).neighbours == (Neighbour("a", "a.example.org:7000"),)
 
 
+CHAIN = "".join(
+    f'[[broker]]\nname = "{name}"\nlisten = "127.0.0.1:{7000 + i}"\n{parent}'
+    for i, (name, parent) in enumerate(
+        [
+            ("a", ""),
+            ("b", 'parent = "a"\n'),
+            ("c", 'parent = "b"\n'),
+            ("d", 'parent = "c"\n'),
+            ("e", 'parent = "b"\n'),
+        ]
+    )
+)
+
+
+def test_a_broker_knows_everybody_within_delta_and_one_hops_nearer_ones_first(file: Path) -> None:
+    """R0.4: the map of δ+1 hops. A child dials its parent; farther away either end may dial [B0.20]."""
+    file.write_text(f'name = "chain"\ndelta = 1\n{CHAIN}')
+    assert read_network(file).settings("b", 1).neighbours == (
+        Neighbour("a", "127.0.0.1:7000"),
+        Neighbour("c", None, answers_at="127.0.0.1:7002"),
+        Neighbour("e", None, answers_at="127.0.0.1:7004"),
+        Neighbour("d", "127.0.0.1:7003", "c"),
+    )
+    assert read_network(file).settings("d", 1).neighbours == (
+        Neighbour("c", "127.0.0.1:7002"),
+        Neighbour("b", "127.0.0.1:7001", "c"),
+    )
+    within_three = read_under(file, {"HOLDFAST_DELTA": "2"}, []).settings("d", 1).neighbours
+    assert [each.name for each in within_three] == ["c", "b", "a", "e"]
+    assert [each.beside for each in within_three] == [None, "c", "b", "b"]
+
+
+def test_where_brokers_are_bypassed_a_leaf_must_be_dialled_too(file: Path) -> None:
+    text = SMALL.replace("[::1]:7000", "0.0.0.0:7000")
+    file.write_text(f"insecure = true\n{text}")
+    assert read_network(file).broker("b").listen.host == "0.0.0.0"
+    (found,) = problems(file, f"insecure = true\ndelta = 1\n{text}")
+    assert found.startswith(
+        "line 11: with delta = 1 others than its parent dial b, and cannot dial 0.0.0.0:7000;"
+    )
+
+
 # What is refused
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("delta = 1", "delta is 1: bypassing failed brokers does not exist yet; expected 0"),
-        ("delta = true", "delta is true; expected 0"),
+        ("delta = -1", "delta is -1; expected a whole number from 0 to 16"),
+        ("delta = true", "delta is true; expected a whole number from 0 to 16"),
+        ('overlay.acknowledge = "none"', 'acknowledge is "none"; expected "dack" or "conf"'),
+        ("overlay.dack_every_ms = 0", "dack_every_ms is 0; expected a whole number of milliseconds from 1"),
+        ("overlay.refill = 1", "refill is 1; expected true or false"),
+        ("refill = true", "refill is not known here; it belongs to [overlay]"),
         ('routing = "floding"', 'routing is "floding"; expected "filter" or "flooding"'),
         ("routng = 1", "routng is not known here; did you mean routing?"),
         ("zzz = 1", "zzz is not known here; expected one of name, delta, routing, insecure"),
@@ -177,7 +237,11 @@ def test_children_dial_the_address_where_it_is_not_where_the_parent_listens(file
         ('stream = [{name = "s", topics = []}]', "topics is []; expected an array of topic patterns"),
         (
             'stream = [{name = "s", topics = ["a"], guarantee = "durable"}]',
-            'guarantee is "durable", which does not exist yet; expected "best-effort"',
+            'guarantee is "durable", which does not exist yet; expected "best-effort" or "reliable"',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], guarantee = "reliable", order = "total"}]',
+            'order is "total", which does not exist yet; expected "none" or "fifo"',
         ),
         (
             'stream = [{name = "s", topics = ["a"], order = "total"}]',
@@ -270,7 +334,7 @@ broker = [{name = "a", listen = "0.0.0.0:7000", address = "a.example.org:7000", 
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_lines(file: Path) -> None:
-    found = problems(file, f'delta = 2\nfoo = 1\n{SMALL}[limits]\nattributes = "many"\n')
+    found = problems(file, f'delta = -2\nfoo = 1\n{SMALL}[limits]\nattributes = "many"\n')
     assert [problem.split(":")[0] for problem in found] == ["line 1", "line 2", "line 14"]
 
 

@@ -69,7 +69,7 @@ def test_the_events_shown_are_events() -> None:
 def test_the_problems_shown_are_those_of_such_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("network.toml").write_text(
-        'name = "x"\n\ndelta = 1\nroutng = "flooding"\n\n[[broker]]\nname = "root"\nlisten = "127.0.0.1:1"\n'
+        'name = "x"\n\ndelta = -1\nroutng = "flooding"\n\n[[broker]]\nname = "root"\nlisten = "127.0.0.1:1"\n'
         '[[broker]]\nname = "left"\nparent = "root"\nlisten = "127.0.0.1:2"\n'
         '[[broker]]\nparent = "lefd"\nname = "right"\n'
         'listen = "127.0.0.1:3"\n'

@@ -211,7 +211,7 @@ def test_a_subscription_is_done_when_it_is_confirmed(talk: Conversation) -> None
     assert said.filter == "orders"
     assert not talk.actor.is_settled
     line, done = talk.hear(Confirmed(identity(1), (Partition("b", 1, 4, ("x", "y")),)))
-    assert line.fields["partial"] == [{"lead": "b", "seq": 4, "fragment": ["x", "y"]}]
+    assert line.fields["partial"] == [{"lead": "b", "incarnation": 1, "seq": 4, "fragment": ["x", "y"]}]
     assert done == Done(3)
     assert talk.actor.is_settled
 
@@ -344,6 +344,21 @@ def test_a_gap_is_written_where_something_may_be_missing(talk: Conversation) -> 
 def test_who_leaves_says_goodbye(talk: Conversation) -> None:
     assert kinds(talk.step(DoLeave(ticket=9))) == ["Send", "Close", "Log", "Done"]
     assert talk.actor.next_deadline() is None
+
+
+def test_a_publisher_leaves_when_everything_is_accepted_and_publishes_nothing_more(
+    talk: Conversation,
+) -> None:
+    talk.step(DoPublish(publish(20), 0, ticket=7))
+    assert talk.step(DoLeave(ticket=9)) == []
+    assert talk.step(DoPublish(publish(20), 0, ticket=8)) == []
+    assert kinds(talk.hear(Accepted(1))) == ["accepted", "Send", "Close", "Log", "Done"]
+    assert talk.actor.next_deadline() is None
+
+
+def test_a_publisher_that_must_leave_at_once_does_not_wait(talk: Conversation) -> None:
+    talk.step(DoPublish(publish(20), 0, ticket=7))
+    assert kinds(talk.step(DoLeave(ticket=9, at_once=True))) == ["Send", "Close", "Log", "Done"]
 
 
 def test_the_status_is_plain_data(talk: Conversation) -> None:

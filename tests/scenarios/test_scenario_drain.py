@@ -12,9 +12,11 @@ from holdfast.scenarios.actor_commands import DoDisconnect
 from holdfast.scenarios.configuration import parse_configuration
 from holdfast.scenarios.drain import Standing, is_drained, standing_of
 from holdfast.scenarios.roles import broker_settings
+from holdfast.scenarios.topology import Configuration
 from simulations import CHAIN
 
 NETWORK = parse_configuration(CHAIN)
+OVERLAY = parse_configuration(CHAIN + "Guarantee reliable\nDelta 1\n")
 
 AT_REST = {
     "b1": Standing(peers=("b2", "p")),
@@ -33,9 +35,10 @@ def drained(
     down: tuple[str, ...] = (),
     frozen: tuple[str, ...] = (),
     cut: tuple[str, str] | None = None,
+    network: Configuration = NETWORK,
 ) -> bool:
     running = {name: each for name, each in (AT_REST | changed).items() if name not in (*down, *frozen)}
-    return is_drained(NETWORK, running, frozen, lambda a, b: cut in ((a, b), (b, a)))
+    return is_drained(network, running, frozen, lambda a, b: cut in ((a, b), (b, a)))
 
 
 def test_a_network_in_which_nobody_holds_anything_has_drained() -> None:
@@ -57,6 +60,23 @@ def test_a_client_whose_broker_is_down_or_frozen_or_cut_off_is_not_waited_for() 
     assert drained(without_b1, frozen=("b1",))
     assert drained({"p": LOST, "b1": Standing(peers=("b2",))}, cut=("b1", "p"))
     assert not drained({"p": LOST}, cut=("b1", "b2"))
+
+
+def test_a_member_of_the_overlay_has_more_than_one_broker() -> None:
+    without_b1 = {"p": LOST, "b2": Standing(peers=("b3", "u2"))}
+    assert not drained(without_b1, down=("b1",), network=OVERLAY), "b2 will take it"
+    assert not drained({"p": LOST}, cut=("b1", "p"), network=OVERLAY)
+    assert drained({"p": LOST, "b3": Standing()}, down=("b1", "b2"), network=OVERLAY), "b3 is too far away"
+
+
+def test_a_member_whose_broker_is_down_is_connected_through_another_and_still_waited_for() -> None:
+    through_b2 = {"p": Standing(holds=True, peers=("b2",)), "b2": Standing(peers=("b3", "u2", "p"))}
+    assert not drained(through_b2, down=("b1",), network=OVERLAY)
+
+
+def test_what_is_held_for_somebody_who_is_down_is_not_drained() -> None:
+    """Contracts §4: undelivered is undelivered, whoever it is for and however long he stays away."""
+    assert not drained({"b3": Standing(holds=True, peers=("b2",))}, down=("u3",), network=OVERLAY)
 
 
 def test_a_client_that_was_unplugged_is_not_waited_for() -> None:

@@ -18,11 +18,12 @@ SMALL = (
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ("Guarantee reliable", "Guarantee reliable does not exist yet; expected Guarantee best-effort"),
-        ("Guarantee durable", "Guarantee durable does not exist yet"),
+        (
+            "Guarantee durable",
+            "Guarantee durable does not exist yet; expected Guarantee best-effort or reliable",
+        ),
         ("Guarantee archived", "Guarantee archived does not exist yet"),
         ("Ordering total", "Ordering TOTAL does not exist yet; expected Ordering NO or FIFO"),
-        ("Delta 1", "Delta 1 does not exist yet; expected Delta 0"),
         ("Aggregation on", "Aggregation on does not exist yet"),
         ("FailoverAfter 5000", "FailoverAfter 5000 does not exist yet"),
         ("Retain 5000", "Retain 5000 does not exist yet"),
@@ -46,11 +47,12 @@ def test_configurations(line: str, named: str) -> None:
             "Subscriber s Reconnect On a",
             "Reconnect On SITE does not exist yet; expected Reconnect to the same",
         ),
-        ("Join Process x is publisher On a URL tcp://h:0/", "Join does not exist yet"),
-        ("Leave s", "Leave does not exist yet"),
-        ("Expel b", "Expel does not exist yet"),
+        ("Join Process x is archive On a URL tcp://h:0/", "Join of an archive does not exist yet"),
+        ("Leave b", "Leave of a broker does not exist yet; expected the name of a publisher or subscriber"),
+        ("Expel b", "Expel of anybody but a client of a reliable network does not exist yet"),
+        ("Expel s", "Expel of anybody but a client of a reliable network does not exist yet"),
         ("Clock b Shift -50", "Clock does not exist yet"),
-        ("At 5 Leave s", "Leave does not exist yet"),
+        ("At 5 Leave b", "Leave of a broker does not exist yet"),
     ],
 )
 def test_scripts(line: str, named: str) -> None:
@@ -60,6 +62,13 @@ def test_scripts(line: str, named: str) -> None:
     assert str(refused.value).startswith(f"script.txt, line 2: {named}")
     with everything_supported():
         parse_script(line, "script.txt", configuration)
+
+
+def test_a_client_may_be_expelled_from_a_reliable_network_and_no_broker() -> None:
+    configuration = parse_configuration(SMALL + "Guarantee reliable\n")
+    parse_script("Expel s\nLeave s", "script.txt", configuration)
+    with pytest.raises(ScenarioError):
+        parse_script("Expel b", "script.txt", configuration)
 
 
 def test_what_has_no_effect_under_best_effort_is_accepted() -> None:

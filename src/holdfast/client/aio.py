@@ -70,28 +70,34 @@ def connect(
     state: str | Path | None = None,
     broker: str | None = None,
     insecure: bool = False,
+    member: bool = True,
+    listen: str | None = None,
 ) -> Connecting:
     """A connection to a network: enter it with ``async with``, or await it.
 
     ``name`` is who publishes; a client under a name that is connected already takes over from the other. Without, the
     client has a name nobody had before. ``state`` is a folder of this client's own, where it keeps its numbers;
     ``broker`` chooses one of a network inside this process; ``insecure`` allows an address beyond this machine, though
-    there is no TLS yet.
+    there is no TLS yet. Where a stream is reliable the client becomes a node of the network, which reaches past its
+    broker when that fails, unless ``member`` is false; ``listen``, host:port, lets other nodes dial it.
 
-    :raises InvalidUrl: at once.
+    :raises InvalidUrl: at once; so is InvalidOption.
     :raises Unreachable: on entering or awaiting, if there is no session in time.
     """
     way = way_to(url, broker, insecure=insecure)
+    listening = None if listen is None else way.listen(listen)
     if name is not None:
         _check_name(name)
     elif state is not None:
         raise InvalidOption("state", "needs a name to keep numbers for")
+    if listen is not None and not member:
+        raise InvalidOption("listen", "is for members; nobody dials another client")
 
     def make() -> Network:
         incarnation, numbers = _identity(name, None if state is None else Path(state))
         mine = name or f"client-{uuid.uuid4().hex}"
-        settings = Settings(mine, incarnation, way.broker)
-        return Network(settings, numbers, way.dial, url)
+        settings = Settings(mine, incarnation, way.broker, is_member=member)
+        return Network(settings, numbers, way.dial, url, listening)
 
     return Connecting(make, timeout)
 

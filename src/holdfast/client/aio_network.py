@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from holdfast.client import effect as effects
 from holdfast.client.aio_publishing import Attributes, Outbox, Publisher, Receipt, packed_event
-from holdfast.client.aio_subscription import OnGap, Subscription
+from holdfast.client.aio_subscription import OnGap, OnUpgrade, Subscription
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
 from holdfast.client.errors import (
     Closed,
@@ -22,8 +22,9 @@ from holdfast.client.errors import (
     Unreachable,
 )
 from holdfast.client.input import Leave, Open, Submit
+from holdfast.client.newcomer import Newcomer
 from holdfast.client.numbers import Numbers
-from holdfast.client.port import Dial, Port
+from holdfast.client.port import Dial, Listen, Port
 from holdfast.client.protocol import ClientCore
 from holdfast.client.settings import Settings
 from holdfast.errors import HoldfastError
@@ -49,7 +50,9 @@ class State(StrEnum):
 class Network:
     """A connection to a network, kept up until it is closed; ``connect`` makes one."""
 
-    def __init__(self, settings: Settings, numbers: Numbers, dial: Dial, url: str) -> None:
+    def __init__(
+        self, settings: Settings, numbers: Numbers, dial: Dial, url: str, listen: Listen | None = None
+    ) -> None:
         self.name = settings.name
         self.url = url
         self.state = State.CONNECTING
@@ -67,13 +70,20 @@ class Network:
             lambda batch: self.submit(Submit(batch)),
             self._why_not,
         )
-        self._port: Port = dial(ClientCore(settings), application=self._on_effect, log=self._on_log)
+        self._core = Newcomer(settings) if settings.is_member else ClientCore(settings)
+        self._port: Port = dial(self._core, application=self._on_effect, log=self._on_log)
+        self._listen = listen
         self._watch: asyncio.Task[None] | None = None
 
     @property
     def is_ready(self) -> bool:
         """Whether there is a session with a broker now."""
         return self.state is State.READY
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the client is a node of the network, which reaches past its broker."""
+        return isinstance(self._core, Newcomer) and self._core.is_member
 
     @property
     def closed(self) -> bool:
@@ -84,11 +94,12 @@ class Network:
         """Connect for the first time; called by ``connect``.
 
         :raises Unreachable: if there is no session in time.
+        :raises InvalidOption: if the address to listen at cannot be had.
         """
         await self._port.start()
         self._watch = asyncio.create_task(self._watch_port())
-        self.submit(Open())
         try:
+            self.submit(Open(await self._listen_for_others()))
             await self._changed.wait_until(lambda: self.state is not State.CONNECTING, timeout)
             self._refuse_closed()
         except TimedOut as error:
@@ -97,6 +108,14 @@ class Network:
         except BaseException:
             await self.close()
             raise
+
+    async def _listen_for_others(self) -> str | None:
+        if self._listen is None:
+            return None
+        try:
+            return await self._listen(self._port)
+        except OSError as error:
+            raise InvalidOption("listen", f"cannot be had: {error}") from None
 
     async def close(self, timeout: float | None = DEFAULT_TIMEOUT) -> None:
         """Say goodbye. Subscriptions end; of events that are still on their way nothing more becomes known."""
@@ -150,13 +169,19 @@ class Network:
         buffer: int = 1000,
         on_gap: OnGap = "item",
         silence: bool = False,
+        whole: bool = False,
+        on_upgrade: OnUpgrade | None = None,
         timeout: float | None = DEFAULT_TIMEOUT,
     ) -> Subscription:
         """Subscribe, in an ``async with``: entering waits for the confirmation, leaving unsubscribes.
 
+        Where parts of the network cannot be reached the confirmation is partial, and is upgraded when they can be:
+        ``on_upgrade`` is called then. ``whole`` waits for that.
+
         :raises FilterError: at once, if the filter is none.
         :raises NotAvailable: naming what does not exist yet.
         :raises TimedOut: on entering, if there is no confirmation in time.
+        :raises NotCovered: on entering, with ``whole``, if it is still partial then.
         :raises Refused: on entering, if the broker will not have it.
         """
         self._refuse_closed()
@@ -171,7 +196,15 @@ class Network:
         if not isinstance(buffer, int) or not 1 <= buffer <= BUFFER_MAX:
             raise InvalidOption("buffer", f"is {buffer!r}; expected a number of items from 1 to {BUFFER_MAX}")
         canonical = filter_text(parse_filter(filter))
-        return Subscription(self, canonical, buffer=buffer, on_gap=on_gap, timeout=timeout)
+        return Subscription(
+            self,
+            canonical,
+            buffer=buffer,
+            on_gap=on_gap,
+            whole=whole,
+            on_upgrade=on_upgrade,
+            timeout=timeout,
+        )
 
     # What publishers and subscriptions call
 
@@ -226,6 +259,9 @@ class Network:
             case effects.Subscribed(number, partial):
                 if number in self._subscriptions:
                     self._subscriptions[number].on_subscribed(partial)
+            case effects.Upgraded(number):
+                if number in self._subscriptions:
+                    self._subscriptions[number].on_upgraded(effect)
             case effects.SubscriptionRefused(number, problem):
                 if number in self._subscriptions:
                     self._subscriptions.pop(number).fail(Refused(problem))

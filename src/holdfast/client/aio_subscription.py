@@ -7,24 +7,27 @@ while ``buffer`` items wait here: a slow application slows its own connection, a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
-from holdfast.client.effect import Delivered
-from holdfast.client.errors import Closed, GapFound, TimedOut
+from holdfast.client.effect import Delivered, Upgraded
+from holdfast.client.errors import Closed, GapFound, NotCovered, TimedOut
 from holdfast.client.input import AddSubscription, Consumed, EndSubscription
-from holdfast.client.item import Gap
+from holdfast.client.item import Gap, TaggedEvent
 from holdfast.errors import HoldfastError
 from holdfast.events.event import Event
 from holdfast.events.packed import unpack
-from holdfast.messages.publications import Publication
+from holdfast.messages.publications import Publication, Tag
 from holdfast.messages.subscriptions import Partition
 
-__all__ = ["OnGap", "Subscriber", "Subscription"]
+__all__ = ["OnGap", "OnUpgrade", "Subscriber", "Subscription"]
 
 OnGap = Literal["item", "raise"]
+
+#: Called when partitions are over: with those, and those that are left.
+OnUpgrade = Callable[[tuple[Partition, ...], tuple[Partition, ...]], None]
 
 
 class Subscriber(Protocol):
@@ -44,11 +47,25 @@ class Subscriber(Protocol):
         """No more effects."""
 
 
-def opened(item: Publication | Gap) -> Event | Gap:
+def opened(item: Arrived) -> Event | Gap:
     """What the application gets."""
     if isinstance(item, Publication):
         return unpack(item.event).event(item.publisher, item.n)
-    return item
+    if isinstance(item, Gap):
+        return item
+    publication, tags = item
+    return TaggedEvent.of(unpack(publication.event).event(publication.publisher, publication.n), tags)
+
+
+#: What waits to be taken: still packed, with its tags where there are any.
+Arrived = Publication | Gap | tuple[Publication, tuple[Tag, ...]]
+
+
+def _with_tags(effect: Delivered) -> list[Arrived]:
+    return [
+        (item, copy.tags) if isinstance(item, Publication) and copy is not None and copy.tags else item
+        for item, copy in zip(effect.items, effect.copies, strict=True)
+    ]
 
 
 class Subscription:
@@ -58,10 +75,20 @@ class Subscription:
     """
 
     def __init__(
-        self, network: Subscriber, filter: str, *, buffer: int, on_gap: OnGap, timeout: float | None
+        self,
+        network: Subscriber,
+        filter: str,
+        *,
+        buffer: int,
+        on_gap: OnGap,
+        timeout: float | None,
+        whole: bool = False,
+        on_upgrade: OnUpgrade | None = None,
     ) -> None:
         self.filter = filter  #: its canonical text
-        self.partial: tuple[Partition, ...] = ()  #: nothing is owed from behind these
+        self.partial: tuple[Partition, ...] = ()  #: nothing is owed from behind these, for now
+        self._whole = whole
+        self._on_upgrade = on_upgrade
         self._network = network
         self._buffer = buffer
         self._raises_gaps = on_gap == "raise"
@@ -70,7 +97,7 @@ class Subscription:
         self._confirmed = False
         self._withdrawn = False
         self._failure: HoldfastError | None = None
-        self._waiting: deque[Publication | Gap] = deque()
+        self._waiting: deque[Arrived] = deque()
         self._taken = 0  # and not yet reported
         self._changed = Waiters()
 
@@ -85,6 +112,8 @@ class Subscription:
             )
             if self._failure is not None:
                 raise self._failure.with_traceback(None)
+            if self._whole:
+                await self.wait_whole(self._timeout)
         except TimedOut as error:
             self._end(Closed("the subscription was not confirmed"))
             raise TimedOut(f"no confirmation of {self.filter!r}: {error}") from None
@@ -115,6 +144,18 @@ class Subscription:
             self._network.submit(EndSubscription(self._number))
         self._waiting.clear()
         self.fail(failure)
+
+    async def wait_whole(self, timeout: float | None = DEFAULT_TIMEOUT) -> None:
+        """Wait until no part of the network is left out: from then on everything is owed.
+
+        :raises NotCovered: naming what cannot be reached in time.
+        """
+        try:
+            await self._changed.wait_until(lambda: not self.partial or self._failure is not None, timeout)
+        except TimedOut:
+            raise NotCovered(self.filter, self.partial) from None
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
 
     @property
     def is_full(self) -> bool:
@@ -167,15 +208,13 @@ class Subscription:
         self._taken += 1
         if not self._waiting or self._taken * 4 >= self._buffer:
             self._report_taken()
-        if isinstance(item, Publication):
-            return unpack(item.event).event(item.publisher, item.n)
-        if self._raises_gaps:
+        if self._raises_gaps and isinstance(item, Gap):
             raise GapFound(item)
-        return item
+        return opened(item)
 
     def _batch_to_gap(self) -> list[Event | Gap]:
         batch = [self._take()]  # raises, if the gap is the first
-        while self._waiting and isinstance(self._waiting[0], Publication):
+        while self._waiting and not isinstance(self._waiting[0], Gap):
             batch.append(self._take())
         return batch
 
@@ -187,7 +226,7 @@ class Subscription:
     def on_delivered(self, effect: Delivered) -> None:
         """Items arrived."""
         if self._failure is None:
-            self._waiting += effect.items
+            self._waiting += effect.items if not any(effect.copies) else _with_tags(effect)
             self._changed.wake()
 
     def on_subscribed(self, partial: tuple[Partition, ...]) -> None:
@@ -195,6 +234,13 @@ class Subscription:
         self.partial = partial
         self._confirmed = True
         self._changed.wake()
+
+    def on_upgraded(self, effect: Upgraded) -> None:
+        """Partitions are over."""
+        self.partial = effect.partial
+        self._changed.wake()
+        if self._on_upgrade is not None:
+            self._on_upgrade(effect.cleared, effect.partial)
 
     def on_unsubscribed(self) -> None:
         """The network has forgotten it."""

@@ -21,6 +21,7 @@ __all__ = [
     "Subscribed",
     "SubscriptionRefused",
     "Unsubscribed",
+    "Upgraded",
 ]
 
 
@@ -72,6 +73,15 @@ class Subscribed:
 
 
 @dataclass(frozen=True, slots=True)
+class Upgraded:
+    """Some partitions are over; ``partial`` are those that are left. Without any, everything is owed from now on."""
+
+    number: int
+    cleared: tuple[Partition, ...]
+    partial: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriptionRefused:
     """The broker will not have this filter; the subscription is over."""
 
@@ -103,6 +113,7 @@ Effect = (
     | Acknowledged
     | NotAccepted
     | Subscribed
+    | Upgraded
     | SubscriptionRefused
     | Unsubscribed
     | Delivered

@@ -9,6 +9,7 @@
     │   ├── NotAvailable       asked for something that does not exist yet
     │   └── Closed             the network, publisher or subscription was closed here
     └── NetworksFault
+        ├── NotCovered         parts of the network cannot be reached, and all of it was wanted
         ├── Refused            certainly not accepted, and never will be
         ├── Unknown            an event that may or may not be accepted; publish it again with the same number
         ├── TakenOver          another client came under the same name
@@ -22,6 +23,7 @@ from __future__ import annotations
 from holdfast.client.item import Gap
 from holdfast.errors import CallersFault, EnvironmentsFault
 from holdfast.identity import EventId
+from holdfast.messages.subscriptions import Partition
 
 __all__ = [
     "Closed",
@@ -30,6 +32,7 @@ __all__ = [
     "InvalidUrl",
     "NetworksFault",
     "NotAvailable",
+    "NotCovered",
     "Refused",
     "TakenOver",
     "TimedOut",
@@ -88,6 +91,15 @@ class Unknown(NetworksFault):
         super().__init__(f"{event}: not known whether it was accepted: {reason}; retry with n={event.n}")
         self.id = event
         self.reason = reason
+
+
+class NotCovered(NetworksFault):
+    """The subscription was confirmed without what lies behind these partitions, and all was wanted."""
+
+    def __init__(self, filter: str, partitions: tuple[Partition, ...]) -> None:
+        lost = ", ".join(f"{'-'.join(each.fragment)} (from {each.lead})" for each in partitions)
+        super().__init__(f"{filter!r}: not reached: {lost}")
+        self.partitions = partitions
 
 
 class TakenOver(NetworksFault):

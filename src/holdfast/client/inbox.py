@@ -15,6 +15,7 @@ from holdfast.client.effect import Delivered
 from holdfast.client.item import Gap
 from holdfast.messages.publications import Copy, Deliveries, Publication
 from holdfast.messages.streams import Order, StreamOrder
+from holdfast.messages.subscriptions import Partition
 from holdfast.ordering.edge import new_edge
 from holdfast.ordering.order import Edge
 
@@ -30,6 +31,9 @@ class Subscription:
     is_confirmed: bool = False
     is_current: bool = False  #: confirmed on this session: the network knows it, or knows it again
     waiting: int = 0  #: delivered and not consumed
+    partial: tuple[
+        Partition, ...
+    ] = ()  #: what the application was told it was confirmed without, and is still
 
 
 class Inbox:
@@ -40,12 +44,14 @@ class Inbox:
         self._full: dict[int, Subscription] = {}  #: those with a whole buffer waiting; asked at every batch
         self.turned_away = 0  #: deliveries that had passed before
         self._orders: dict[str, Order] = {}
+        self._kept: frozenset[str] = frozenset()  #: streams of which a broken session loses nothing
         self._edges: dict[str, Edge] = {}  #: by stream
         self._doubts = Doubts()
 
     def take(self, message: Deliveries) -> list[Delivered]:
         """What each subscription gets of a message, in the order they first get something."""
         edge = self._edges.get(message.stream) or self._new_edge(message.stream)
+        doubts = self._doubts if message.stream not in self._kept else ()
         publications = message.batch.publications
         copies = message.copies
         found: dict[int, Delivered] = {}
@@ -54,7 +60,7 @@ class Inbox:
             if not edge.admits(publication.publisher, publication.n):
                 self.turned_away += 1
                 continue
-            if publication.publisher in self._doubts:
+            if publication.publisher in doubts:
                 self._end_doubt(publication, numbers, found)
             copy = copies[place] if copies is not None else None
             for number in numbers:
@@ -66,18 +72,24 @@ class Inbox:
                 self._full[number] = subscription
         return list(found.values())
 
-    def learn(self, streams: Sequence[StreamOrder]) -> None:
-        """The orders of the streams, as the broker has them; an edge that stands keeps its own."""
+    def learn(self, streams: Sequence[StreamOrder], kept: frozenset[str] = frozenset()) -> None:
+        """The orders of the streams, as the broker has them; an edge that stands keeps its own.
+
+        ``kept`` are those of which nothing is lost with a session: about them there is no doubt.
+        """
         self._orders = {each.stream: each.order for each in streams}
+        self._kept = kept
 
     def _new_edge(self, stream: str) -> Edge:
         edge = self._edges[stream] = new_edge(self._orders.get(stream, Order.FIFO))
         return edge
 
     def _highest(self) -> dict[str, int]:
-        """The highest tick that passed of each publisher, on whatever stream."""
+        """The highest tick that passed of each publisher, on whatever stream that may lose something."""
         highest: dict[str, int] = {}
-        for edge in self._edges.values():
+        for stream, edge in self._edges.items():
+            if stream in self._kept:
+                continue
             for pubend, tick in edge.highest().items():
                 highest[pubend] = max(tick, highest.get(pubend, 0))
         return highest
@@ -124,12 +136,15 @@ class Inbox:
 
     # Gaps
 
-    def begin_doubt(self) -> None:
-        """From here on events may be missed: until a publisher is heard again, nobody knows how many."""
+    def begin_doubt(self, *, is_forgotten: bool = True) -> None:
+        """From here on events may be missed: until a publisher is heard again, nobody knows how many.
+
+        ``is_forgotten``: the network may have forgotten the subscriptions too.
+        """
         confirmed = [number for number, each in self.subscriptions.items() if each.is_confirmed]
         self._doubts.begin(self._highest(), confirmed)
         for each in self.subscriptions.values():
-            each.is_current = False
+            each.is_current = each.is_current and not is_forgotten
 
     def _end_doubt(
         self, publication: Publication, numbers: tuple[int, ...], found: dict[int, Delivered]

@@ -12,7 +12,9 @@ __all__ = ["AddSubscription", "Consumed", "EndSubscription", "Input", "Leave", "
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Connect, and stay connected."""
+    """Connect, and stay connected; ``address`` is where other nodes can dial us, if they can."""
+
+    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.events.event import Event
+from holdfast.messages.publications import Tag
 
-__all__ = ["Gap", "Item", "Silence"]
+__all__ = ["Gap", "Item", "Silence", "TaggedEvent"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedEvent(Event):
+    """An event that came from behind a partition [KJ §7]: others from there may be missing before it.
+
+    A tag with ``bar`` says that nothing from there is missing after this one.
+    """
+
+    tags: tuple[Tag, ...] = ()
+
+    @classmethod
+    def of(cls, event: Event, tags: tuple[Tag, ...]) -> TaggedEvent:
+        """An event with its tags."""
+        return cls(
+            event.topic,
+            event.attributes,
+            event.payload,
+            event.content_type,
+            event.publisher,
+            event.n,
+            event.time,
+            tags,
+        )
 
 
 @dataclass(frozen=True, slots=True)

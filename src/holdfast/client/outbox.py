@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 from holdfast.messages.message import Message
@@ -17,16 +18,17 @@ PUBLISH_EVENTS_MAX: Final = 1_000
 
 
 class Outbox:
-    """Events by number, ascending. Those that were rejected stay in the row until what came before is answered."""
+    """Events by number, ascending. Those that were answered stay in the row until what came before is answered."""
 
     def __init__(self, unacknowledged_max: int) -> None:
         self._unacknowledged_max = unacknowledged_max
         self._last_submitted = 0
         self._row: deque[Publication] = deque()
         self._rejected: set[int] = set()  #: of those in the row
+        self._accepted: set[int] = set()  #: of those in the row, behind one that has no answer
 
     def __len__(self) -> int:
-        return len(self._row) - len(self._rejected)
+        return len(self._row) - len(self._rejected) - len(self._accepted)
 
     def submit(self, publications: list[Publication]) -> None:
         """Keep what is about to be sent."""
@@ -38,7 +40,8 @@ class Outbox:
 
     def waiting(self) -> list[Publication]:
         """What has no answer yet."""
-        return [publication for publication in self._row if publication.n not in self._rejected]
+        answered = self._rejected | self._accepted
+        return [publication for publication in self._row if publication.n not in answered]
 
     def accept(self, upto: int) -> int:
         """Forget everything up to a number; the highest that was accepted by this, 0 if none."""
@@ -52,11 +55,28 @@ class Outbox:
                 highest = n
         return highest
 
+    def accept_each(self, numbers: Iterable[int]) -> int:
+        """These are accepted, whatever came before; the highest number up to which nothing waits, as ``accept``.
+
+        Each has been submitted, and none was answered before.
+        """
+        self._accepted.update(numbers)
+        row, accepted, rejected = self._row, self._accepted, self._rejected
+        highest = 0
+        while row and ((n := row[0].n) in accepted or n in rejected):
+            row.popleft()
+            if n in accepted:
+                accepted.remove(n)
+                highest = n
+            else:
+                rejected.remove(n)
+        return highest
+
     def reject(self, n: int) -> bool:
         """One will not be accepted; False if nobody waits for it."""
         place = bisect_left(self._row, n, key=_number)
         waits = place < len(self._row) and self._row[place].n == n
-        if not waits or n in self._rejected:
+        if not waits or n in self._rejected or n in self._accepted:
             return False
         self._rejected.add(n)
         return True

@@ -5,7 +5,7 @@ The drivers live in the layers above and import this one, so they are found by n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -18,7 +18,7 @@ from holdfast.client.numbers import NumberSource
 from holdfast.errors import CallersFault
 from holdfast.overlay.transport import Core
 
-__all__ = ["Dial", "Port", "Way", "stored_identity", "way_to"]
+__all__ = ["Dial", "Listen", "Port", "Way", "stored_identity", "way_to"]
 
 
 _RUNTIME_ADDRESSES: Final = "holdfast.runtime.addresses"
@@ -59,12 +59,17 @@ class Dial(Protocol):
         """A port that has not started."""
 
 
+#: Have a port accept connections; where others can dial it. Raises OSError if it cannot.
+Listen = Callable[[Port], Awaitable[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """How to get to a broker: the driver to use, and the address to give to the core."""
 
     dial: Dial
     broker: str
+    listen: Callable[[str], Listen]  #: how to listen at an address; raises InvalidOption if it is none
 
 
 def way_to(url: str, broker: str | None = None, *, insecure: bool = False) -> Way:
@@ -96,7 +101,21 @@ def way_to(url: str, broker: str | None = None, *, insecure: bool = False) -> Wa
         address = import_module(_RUNTIME_ADDRESSES).parse_address(place, insecure=insecure)
     except CallersFault as error:
         raise InvalidUrl(url, str(getattr(error, "problem", error))) from error
-    return Way(partial(import_module(_RUNTIME_DRIVER).Driver, insecure=insecure), str(address))
+    driver = import_module(_RUNTIME_DRIVER).Driver
+    return Way(partial(driver, insecure=insecure), str(address), partial(_listener, insecure=insecure))
+
+
+def _listener(text: str, *, insecure: bool) -> Listen:
+    addresses = import_module(_RUNTIME_ADDRESSES)
+    try:
+        address = addresses.parse_address(text, insecure=insecure)
+    except CallersFault as error:
+        raise InvalidOption("listen", str(error)) from error
+
+    async def listen(driver: Any) -> str:
+        return str(addresses.Address(address.host, await driver.listen(*address)))
+
+    return listen
 
 
 def _way_inside(url: str, network: str, broker: str | None) -> Way:

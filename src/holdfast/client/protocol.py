@@ -11,46 +11,27 @@ broker sees a slow subscriber.
 
 from __future__ import annotations
 
-import zlib
 from typing import Final, assert_never
 
-from holdfast.client.effect import (
-    Acknowledged,
-    Away,
-    Effect,
-    Ended,
-    NotAccepted,
-    Ready,
-    Subscribed,
-    SubscriptionRefused,
-    Unsubscribed,
-)
-from holdfast.client.inbox import Inbox, Subscription
+from holdfast.client.backoff import Backoff
+from holdfast.client.effect import Acknowledged, Away, Effect, Ended, Ready
 from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Input, Leave, Open, Submit
-from holdfast.client.outbox import Outbox, publishes
+from holdfast.client.ledger import Ledger
+from holdfast.client.membership import invitation_problem
+from holdfast.client.outbox import publishes
 from holdfast.client.settings import Settings
 from holdfast.clock import Instant
-from holdfast.identity import Element, SubscriptionId
+from holdfast.identity import Element
 from holdfast.messages.message import Message
 from holdfast.messages.publications import (
     Accepted,
     Deliveries,
     Publication,
-    Publications,
-    Publish,
     Rejected,
 )
-from holdfast.messages.session import VERSION, Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
-from holdfast.messages.subscriptions import (
-    Confirmed,
-    Partition,
-    Refused,
-    Subscribe,
-    Table,
-    Unsubscribe,
-    Withdrawn,
-)
-from holdfast.overlay.session import HEARTBEATS_MISSED_MAX, HELLO_WITHIN_NS, heartbeat_problem
+from holdfast.messages.session import MEMBER, VERSION, Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.subscriptions import Confirmed, Refused, Subscribe, Unsubscribe, Upgraded, Withdrawn
+from holdfast.overlay.session import HELLO_WITHIN_NS, Session, heartbeat_problem
 from holdfast.overlay.transport import (
     Close,
     Connect,
@@ -67,9 +48,6 @@ from holdfast.overlay.transport import (
 
 __all__ = ["ClientCore"]
 
-#: While the client waits for an answer, this many buffers' worth of items may wait to be consumed.
-AWAITING_BUFFERS_MAX: Final = 10
-
 #: After these there is no point in coming back.
 FINAL: Final = {
     Farewell.TAKEN_OVER,
@@ -80,31 +58,32 @@ FINAL: Final = {
 
 
 class ClientCore:
-    """Driven by ``step`` and ``next_deadline``, as ``overlay.transport`` says."""
+    """Driven by ``step`` and ``next_deadline``, as ``overlay.transport`` says.
 
-    def __init__(self, settings: Settings) -> None:
+    ``asks``: whether the network wants it as a member. If so the answer is kept in ``invitation``, with the connection
+    it came on, and nothing more happens here: ``newcomer`` goes on with it.
+    """
+
+    def __init__(self, settings: Settings, *, asks: bool = False) -> None:
         self.name = settings.name
+        self.ledger = Ledger(settings.name, settings.incarnation, settings.unacknowledged_max)
+        self.invitation: tuple[int, Welcome] | None = None
         self._settings = settings
+        self._features = (MEMBER,) if asks else ()
         self._over = False
 
-        # The session. A connection without a broker's name has not been welcomed yet.
-        self._connection: int | None = None
+        # The session. Without a broker's name it has not been welcomed yet.
+        self._session: Session | None = None
         self._broker: str | None = None
         self._dialling = False
-        self._session = 0
-        self._attempts = 0
+        self._session_seq = 0
+        self._backoff = Backoff(settings.name, settings.backoff_min_ns, settings.backoff_max_ns)
         self._dial_at: Instant | None = None
-        self._heard_at: Instant = 0
-        self._silent_after_ns = settings.detect_after_ns
-        self._heartbeat_at: Instant = 0
         self._paused = False
-
-        self._outbox = Outbox(settings.unacknowledged_max)
-        self._inbox = Inbox()
-        self._ending: dict[
-            int, None
-        ] = {}  #: subscriptions that are over and not yet forgotten by the network
         self._control_seq = 0
+
+        self._inbox = self.ledger.inbox
+        self._outbox = self.ledger.outbox
 
     @property
     def unacknowledged(self) -> int:
@@ -136,6 +115,8 @@ class ClientCore:
                 return self._on_wake(now)
             case Open():
                 return self._dial()
+            case Connected(connection, None):
+                return [Close(connection, "nobody is expected")]
             case Connected(connection):
                 return self._on_connected(connection, now)
             case ConnectFailed(_, reason):
@@ -156,14 +137,20 @@ class ClientCore:
         """When the broker must be dialled, greeted by a heartbeat, or given up."""
         if self._over:
             return None
-        if self._connection is None:
+        session = self._session
+        if session is None:
             return self._dial_at
-        given_up_at = self._heard_at + self._silent_after_ns
+        given_up_at = session.heard_at + session.silent_after_ns
         if self._broker is None:
             return given_up_at
-        return self._heartbeat_at if self._paused else min(self._heartbeat_at, given_up_at)
+        return session.heartbeat_at if self._paused else min(session.heartbeat_at, given_up_at)
 
     # The session
+
+    @property
+    def _connection(self) -> int | None:
+        """Where the broker hears us, once it has welcomed us."""
+        return None if self._session is None or self._broker is None else self._session.connection
 
     def _dial(self) -> list[Effect]:
         self._dialling = True
@@ -171,36 +158,34 @@ class ClientCore:
         return [Connect("", self._settings.broker)]
 
     def _retry(self, now: Instant) -> list[Effect]:
-        """Later, and later each time; the clients of a broker do not all come back at once."""
-        pause = min(self._settings.backoff_min_ns << min(self._attempts, 30), self._settings.backoff_max_ns)
-        spread = zlib.crc32(f"{self.name}/{self._attempts}".encode()) / 2**32
-        self._attempts += 1
-        self._dial_at = now + int(pause * (0.5 + spread / 2))
+        self._dial_at = now + self._backoff.next_pause()
         return []
 
     def _on_connected(self, connection: int, now: Instant) -> list[Effect]:
         self._dialling = False
-        self._connection = connection
-        self._session += 1
-        self._heard_at = now
-        self._silent_after_ns = max(self._settings.detect_after_ns, HELLO_WITHIN_NS)
+        self._session_seq += 1
         settings = self._settings
+        self._session = Session(connection, now, max(settings.detect_after_ns, HELLO_WITHIN_NS))
         hello = Hello(
             self.name,
             Kind.CLIENT,
             settings.incarnation,
-            self._session,
+            self._session_seq,
             settings.principal,
             settings.heartbeat_ns,
+            features=self._features,
         )
         return [Send(connection, [hello])]
 
     def _on_disconnected(self, connection: int, reason: str, now: Instant) -> list[Effect]:
-        return self._lose(reason, now) if connection == self._connection else []
+        return self._lose(reason, now) if self._is_on(connection) else []
+
+    def _is_on(self, connection: int) -> bool:
+        return self._session is not None and self._session.connection == connection
 
     def _lose(self, reason: str, now: Instant) -> list[Effect]:
         was_ready = self._broker is not None
-        self._connection = self._broker = None
+        self._session = self._broker = None
         self._paused = False
         if was_ready:
             self._inbox.begin_doubt()
@@ -209,39 +194,40 @@ class ClientCore:
 
     def _drop(self, farewell: Farewell, reason: str, now: Instant) -> list[Effect]:
         """Give up the connection from this side."""
-        assert self._connection is not None
-        parting: list[Effect] = [
-            Send(self._connection, [Goodbye(farewell, reason)]),
-            Close(self._connection, reason),
-        ]
+        assert self._session is not None
+        connection = self._session.connection
+        parting: list[Effect] = [Send(connection, [Goodbye(farewell, reason)]), Close(connection, reason)]
         return parting + self._lose(reason, now)
 
     def _on_wake(self, now: Instant) -> list[Effect]:
-        if self._connection is None:
+        session = self._session
+        if session is None:
             due = self._dial_at is not None and now >= self._dial_at and not self._dialling
             return self._dial() if due else []
-        if not self._paused and now >= self._heard_at + self._silent_after_ns:
+        if not self._paused and session.is_silent(now):
             return self._drop(Farewell.SILENT, "nothing heard from the broker", now)
-        if self._broker is not None and now >= self._heartbeat_at:
-            self._heartbeat_at = now + self._settings.heartbeat_ns
-            return [Send(self._connection, [Heartbeat()])]
+        if session.may_beat(now):
+            session.heartbeat_at = now + session.heartbeat_every_ns
+            return [Send(session.connection, [Heartbeat()])]
         return []
 
     def _on_leave(self) -> list[Effect]:
         self._over = True
         ended = Ended(Farewell.LEAVING, "left")
-        if self._connection is None:
+        if self._session is None:
             return [ended]
+        connection = self._session.connection
         goodbye = Goodbye(Farewell.LEAVING, "the client leaves")
-        return [Send(self._connection, [goodbye]), Close(self._connection, "left"), ended]
+        return [Send(connection, [goodbye]), Close(connection, "left"), ended]
 
     # What the broker says
 
     def _on_received(self, connection: int, messages: list[Message], now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        self._heard_at = now
+        if self._session is not None:
+            self._session.hear(now)
         for message in messages:
-            if connection != self._connection or self._over:
+            if not self._is_on(connection) or self._over:
                 break
             effects += self._on_message(message, now)
         return effects
@@ -259,61 +245,50 @@ class ClientCore:
             case Heartbeat():
                 return []
             case Confirmed(subscription, partial) if self._broker is not None:
-                return self._on_confirmed(subscription, partial)
+                return [*self.ledger.on_confirmed(subscription, partial), *self._pause_if_full()]
             case Refused(subscription, problem) if self._broker is not None:
-                return self._on_refused(subscription, problem, now)
+                return [*self.ledger.on_refused(subscription, problem), *self._resume_if_possible(now)]
             case Withdrawn(subscription) if self._broker is not None:
-                return self._on_withdrawn(subscription)
+                return [*self.ledger.on_withdrawn(subscription), *self._pause_if_full()]
             case Rejected(n, problem) if self._broker is not None:
-                return self._on_rejected(n, problem)
-            case (
-                Welcome()
-                | Deliveries()
-                | Accepted()
-                | Confirmed()
-                | Refused()
-                | Withdrawn()
-                | Rejected()
-                | Hello()
-                | Subscribe()
-                | Unsubscribe()
-                | Table()
-                | Publish()
-                | Publications()
-            ):
-                return self._drop(Farewell.PROTOCOL, f"unexpected {type(message).__name__}", now)
+                return self.ledger.on_rejected(n, problem)
+            case Upgraded(subscription, cleared, partial) if self._broker is not None:
+                return self.ledger.on_upgraded(subscription, cleared, partial)
             case _:
-                assert_never(message)
+                return self._drop(Farewell.PROTOCOL, f"unexpected {type(message).__name__}", now)
 
     def _on_welcome(self, welcome: Welcome, now: Instant) -> list[Effect]:
-        assert self._connection is not None
-        problem = heartbeat_problem(welcome.heartbeat_ns)
-        if welcome.kind is not Kind.BROKER or welcome.version != VERSION or welcome.session != self._session:
+        session = self._session
+        assert session is not None
+        problem = heartbeat_problem(welcome.heartbeat_ns) or invitation_problem(welcome)
+        expected = welcome.kind is Kind.BROKER and welcome.version == VERSION
+        if not expected or welcome.session != self._session_seq:
             problem = f"a Welcome by a {welcome.kind}, version {welcome.version}, session {welcome.session}"
         if problem is not None:
             return self._drop(Farewell.PROTOCOL, problem, now)
+        if self._features and welcome.invitation is not None:
+            self.invitation = session.connection, welcome
+            return []
         self._inbox.learn(welcome.streams)
         self._broker = welcome.node
-        self._attempts = 0
-        self._heartbeat_at = now + self._settings.heartbeat_ns
-        self._silent_after_ns = max(
-            self._settings.detect_after_ns, HEARTBEATS_MISSED_MAX * welcome.heartbeat_ns
-        )
+        self._backoff.reset()
+        settings = self._settings
+        session.begin(now, settings.heartbeat_ns, welcome.heartbeat_ns, settings.detect_after_ns)
         effects: list[Effect] = [Ready(welcome.node, welcome.last_number)]
         again: list[Message] = [
             self._subscribe(number, subscription.filter)
             for number, subscription in self._inbox.subscriptions.items()
         ]
-        again += [Unsubscribe(self._id(number)) for number in self._ending]
+        again += [Unsubscribe(self.ledger.id(number)) for number in self.ledger.ending]
         # What the broker may have had is sent all the same: only its answer tells accepted from rejected.
         again += publishes(self._outbox.waiting())
         if again:
-            effects.append(Send(self._connection, again))
+            effects.append(Send(session.connection, again))
         return effects + self._pause_if_full()
 
     def _on_goodbye(self, farewell: Farewell, reason: str, now: Instant) -> list[Effect]:
-        assert self._connection is not None
-        closing: list[Effect] = [Close(self._connection, reason)]
+        assert self._session is not None
+        closing: list[Effect] = [Close(self._session.connection, reason)]
         if farewell in FINAL:
             self._over = True
             return [*closing, Ended(farewell, reason)]
@@ -323,7 +298,7 @@ class ClientCore:
 
     def _on_submit(self, publications: list[Publication], now: Instant) -> list[Effect]:
         self._outbox.submit(publications)
-        if self._broker is None or self._connection is None or not publications:
+        if self._connection is None or not publications:
             return []
         return [Send(self._connection, publishes(publications)), *self._resume_if_possible(now)]
 
@@ -331,74 +306,32 @@ class ClientCore:
         highest = self._outbox.accept(upto)
         return [*([Acknowledged(highest, duplicates)] if highest else []), *self._pause_if_full()]
 
-    def _on_rejected(self, n: int, problem: str) -> list[Effect]:
-        return [NotAccepted(n, problem)] if self._outbox.reject(n) else []
-
     # Subscribing
-
-    def _id(self, number: int) -> SubscriptionId:
-        return SubscriptionId(self.name, self._settings.incarnation, number)
-
-    def _is_mine(self, subscription: SubscriptionId) -> bool:
-        return subscription == self._id(subscription.number)
 
     def _subscribe(self, number: int, filter: str) -> Subscribe:
         self._control_seq += 1
         vector = (Element(self.name, self._settings.incarnation, self._control_seq),)
-        return Subscribe(self._id(number), filter, vector)
+        return Subscribe(self.ledger.id(number), filter, vector)
 
     def _on_add(self, number: int, filter: str, buffer: int, now: Instant) -> list[Effect]:
-        assert number not in self._inbox.subscriptions, "a number is used once"
-        self._inbox.subscriptions[number] = Subscription(filter, buffer)
-        if self._broker is None or self._connection is None:
+        self.ledger.add(number, filter, buffer)
+        if self._connection is None:
             return []
         return [Send(self._connection, [self._subscribe(number, filter)]), *self._resume_if_possible(now)]
 
-    def _on_confirmed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> list[Effect]:
-        mine = self._inbox.subscriptions.get(subscription.number) if self._is_mine(subscription) else None
-        if mine is None:
-            return []  # it has ended meanwhile
-        mine.is_current = True
-        if mine.is_confirmed:  # and now again, after a reconnection
-            return self._pause_if_full()
-        mine.is_confirmed = True
-        return [Subscribed(subscription.number, partial), *self._pause_if_full()]
-
-    def _on_refused(self, subscription: SubscriptionId, problem: str, now: Instant) -> list[Effect]:
-        if not self._is_mine(subscription) or self._inbox.remove(subscription.number) is None:
-            return []
-        return [SubscriptionRefused(subscription.number, problem), *self._resume_if_possible(now)]
-
     def _on_end(self, number: int, now: Instant) -> list[Effect]:
-        if self._inbox.remove(number) is None:
+        if not self.ledger.end(number) or self._connection is None:
             return []
-        self._ending[number] = None
-        if self._broker is None or self._connection is None:
-            return []
-        ending = Send(self._connection, [Unsubscribe(self._id(number))])
+        ending = Send(self._connection, [Unsubscribe(self.ledger.id(number))])
         return [ending, *self._resume_if_possible(now)]
-
-    def _on_withdrawn(self, subscription: SubscriptionId) -> list[Effect]:
-        if not self._is_mine(subscription) or subscription.number not in self._ending:
-            return []
-        del self._ending[subscription.number]
-        return [Unsubscribed(subscription.number), *self._pause_if_full()]
 
     # Deliveries
 
     def _on_deliveries(self, message: Deliveries) -> list[Effect]:
         return [*self._inbox.take(message), *self._pause_if_full()]
 
-    @property
-    def _room(self) -> int:
-        """How many buffers' worth may wait. Answers come as events do: whoever waits for one must go on reading."""
-        awaits = len(self._outbox) or self._ending or self._inbox.is_unconfirmed
-        return AWAITING_BUFFERS_MAX if awaits else 1
-
     def _pause_if_full(self) -> list[Effect]:
-        if self._paused or self._connection is None or not self._inbox.is_full(1):
-            return []
-        if not self._inbox.is_full(self._room):
+        if self._paused or self._connection is None or not self.ledger.is_full:
             return []
         self._paused = True
         return [Pause(self._connection)]
@@ -408,8 +341,8 @@ class ClientCore:
         return self._resume_if_possible(now)
 
     def _resume_if_possible(self, now: Instant) -> list[Effect]:
-        if not self._paused or self._connection is None or not self._inbox.has_room(self._room):
+        if not self._paused or self._session is None or not self.ledger.has_room:
             return []
         self._paused = False
-        self._heard_at = now  # while nothing was read, nothing could be heard
-        return [Resume(self._connection)]
+        self._session.hear(now)  # while nothing was read, nothing could be heard
+        return [Resume(self._session.connection)]

@@ -22,7 +22,7 @@ from typing import Self
 
 from holdfast.client import aio
 from holdfast.client.aio_publishing import Attributes
-from holdfast.client.aio_subscription import OnGap
+from holdfast.client.aio_subscription import OnGap, OnUpgrade
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT
 from holdfast.client.errors import Closed, TimedOut
 from holdfast.client.item import Gap
@@ -50,8 +50,15 @@ class Subscription:
 
     @property
     def partial(self) -> tuple[Partition, ...]:
-        """Nothing is owed from behind these."""
+        """Nothing is owed from behind these, for now."""
         return self._subscription.partial
+
+    def wait_whole(self, timeout: float | None = DEFAULT_TIMEOUT) -> None:
+        """Wait until no part of the network is left out.
+
+        :raises NotCovered: naming what cannot be reached in time.
+        """
+        self._thread.run(self._subscription.wait_whole(timeout))
 
     def get(self, timeout: float | None = DEFAULT_TIMEOUT) -> Event | Gap:
         """The next item.
@@ -132,6 +139,11 @@ class Network:
         return self._network.state
 
     @property
+    def is_member(self) -> bool:
+        """Whether the client is a node of the network, which reaches past its broker."""
+        return self._network.is_member
+
+    @property
     def closed(self) -> bool:
         """Whether the connection is over."""
         return self._network.closed
@@ -164,9 +176,14 @@ class Network:
         buffer: int = 1000,
         on_gap: OnGap = "item",
         silence: bool = False,
+        whole: bool = False,
+        on_upgrade: OnUpgrade | None = None,
         timeout: float | None = DEFAULT_TIMEOUT,
     ) -> Subscription:
-        """Subscribe, in a ``with``: entering waits for the confirmation, leaving unsubscribes."""
+        """Subscribe, in a ``with``: entering waits for the confirmation, leaving unsubscribes.
+
+        ``on_upgrade`` is called in the connection's own thread, and must not wait for anything.
+        """
         subscription = self._network.subscribe(
             filter,
             durable=durable,
@@ -174,6 +191,8 @@ class Network:
             buffer=buffer,
             on_gap=on_gap,
             silence=silence,
+            whole=whole,
+            on_upgrade=on_upgrade,
             timeout=timeout,
         )
         return Subscription(self._thread, subscription)
@@ -202,9 +221,20 @@ def connect(
     state: str | Path | None = None,
     broker: str | None = None,
     insecure: bool = False,
+    member: bool = True,
+    listen: str | None = None,
 ) -> Network:
     """Connect to a network; see ``aio.connect``. Close it, or use it in a ``with``."""
-    connecting = aio.connect(url, name=name, timeout=timeout, state=state, broker=broker, insecure=insecure)
+    connecting = aio.connect(
+        url,
+        name=name,
+        timeout=timeout,
+        state=state,
+        broker=broker,
+        insecure=insecure,
+        member=member,
+        listen=listen,
+    )
     thread = LoopThread(f"holdfast {name or url}")
     try:
         return Network(thread, thread.run(connecting.__aenter__()))

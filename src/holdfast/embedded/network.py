@@ -13,24 +13,33 @@ Everything may be called from any thread: there is one lock.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 from holdfast.broker.broker import Broker
-from holdfast.broker.settings import Neighbour, Settings
-from holdfast.client.errors import InvalidOption
-from holdfast.client.port import Dial, Way
+from holdfast.broker.input import Expel
+from holdfast.client.errors import InvalidOption, TimedOut
+from holdfast.client.port import Dial, Listen, Way
 from holdfast.clock import SECOND, Instant
+from holdfast.embedded.brokers import common_settings, new_broker
 from holdfast.embedded.port import MemoryPort, NetworkFailed
 from holdfast.embedded.tree import binary_tree, checked_tree
+from holdfast.overlay.slowness import BROKER_BUFFER_BYTES
 from holdfast.overlay.transport import Core
 from holdfast.scenarios.topology import LinkQuality
 from holdfast.simulator.world import World, address_of
 
 __all__ = ["Network", "way_to"]
+
+T = TypeVar("T")
+
+#: How time passes where only that is waited for; after each step whatever takes no time happens, in so many turns.
+STEP_SECONDS: Final = 0.01
+TURNS: Final = 20
 
 _NETWORKS: Final[dict[str, Network]] = {}
 
@@ -48,13 +57,25 @@ def way_to(network: str, broker: str | None) -> Way:
     if broker is not None and broker not in found.brokers:
         raise LookupError(f"there is no broker {broker!r}; there are {', '.join(found.brokers)}")
     chosen = broker or found.brokers[0]
-    return Way(cast(Dial, partial(MemoryPort, found, chosen)), address_of(chosen))
+    return Way(cast(Dial, partial(MemoryPort, found, chosen)), address_of(chosen), _listener)
+
+
+def _listener(address: str) -> Listen:
+    """In a world of names every host has an address of its own, whatever was asked for."""
+
+    async def listen(port: Any) -> str:
+        assert isinstance(port, MemoryPort)
+        return address_of(port.host)
+
+    return listen
 
 
 class Network:
     """Brokers in a tree: ``brokers=N`` of them (b1 is the root, b2 and b3 its children …), or ``tree={name: parent}``.
 
-    ``delay`` is that of every link, in seconds; ``seed`` decides what the links draw.
+    ``delay`` is that of every link, in seconds; ``seed`` decides what the links draw. With ``delta`` there is one
+    stream with all topics that is reliable while so many brokers or links are down; without, it is best-effort.
+    ``streams`` names others, each with its topics and its guarantee: ``{"orders": ("orders/#", "reliable")}``.
     """
 
     def __init__(
@@ -64,6 +85,8 @@ class Network:
         brokers: int = 1,
         tree: Mapping[str, str | None] | None = None,
         delay: float = 0.0,
+        delta: int | None = None,
+        streams: Mapping[str, tuple[str, str]] | None = None,
         stepped: bool = False,
         seed: int = 0,
     ) -> None:
@@ -81,9 +104,11 @@ class Network:
         self._hosts: dict[str, list[str]] = {}  #: of clients, by their names; a name may connect again
         self._failure: NetworkFailed | None = None
         self._world = World(seed, on_effect=self._on_effect)
+        common = common_settings(delta, streams)
         for broker in self.brokers:
             self._connect_well(broker)
-            self._world.add(broker, partial(_new_broker, broker, parents))
+            make = partial(new_broker, broker, parents, common)
+            self._world.add(broker, make, buffer_bytes_max=BROKER_BUFFER_BYTES)
         if _NETWORKS.setdefault(name, self) is not self:
             raise InvalidOption(
                 "name", f"there is a network {name!r} in this process already; close it first"
@@ -154,6 +179,18 @@ class Network:
                     self._world.network.set_quality(one, other, quality)
                     self._world.network.set_quality(other, one, quality)
 
+    def expel(self, client: str) -> None:
+        """Have the network forget a client that is a node of it, as an operator does with one that is dead for good."""
+        with self._lock:
+            self.run()
+            cores = {name: cast(Broker | None, self._world.nodes[name].core) for name in self.brokers}
+            near = (name for name, core in cores.items() if core is not None and client in core.node.topology)
+            nearest = next(near, None)
+            if nearest is None:
+                raise InvalidOption("client", f"no broker knows a node {client!r}")
+            self._world.submit(nearest, Expel(client))
+        self._changed()
+
     def status(self, broker: str) -> dict[str, Any]:
         """What a broker says of itself, as ``holdfast status`` shows it; empty while it is down."""
         with self._lock:
@@ -174,6 +211,22 @@ class Network:
         duration_ns = _nanoseconds("seconds", seconds)
         with self._lock:
             self._run_until(self._world.now + duration_ns)
+
+    async def in_time(self, awaited: Awaitable[T], seconds: float = 60.0) -> T:
+        """What an awaitable gives, in a network with ``stepped=True``: time passes until it is done.
+
+        :raises TimedOut: if it is not after so many seconds of the network's time.
+        """
+        task = asyncio.ensure_future(awaited)
+        until = self.now + seconds
+        try:
+            while not await _is_done(task):
+                if self.now >= until:
+                    raise TimedOut(f"nothing within {seconds:g} s of the network's time")
+                self.advance(STEP_SECONDS)
+            return task.result()
+        finally:
+            task.cancel()
 
     def run(self) -> None:
         """Let happen what is due; called by the ports.
@@ -272,11 +325,13 @@ class Network:
         return self._hosts[name]
 
 
-def _new_broker(name: str, parents: Mapping[str, str | None], incarnation: int) -> Core:
-    parent = parents[name]
-    above = [] if parent is None else [Neighbour(parent, address_of(parent))]
-    below = [Neighbour(child, None) for child, its_parent in parents.items() if its_parent == name]
-    return Broker(Settings(name, incarnation, (*above, *below)))
+async def _is_done(task: asyncio.Future[Any]) -> bool:
+    """Whether it is once all clients have had their turns."""
+    for _ in range(TURNS):
+        if task.done():
+            return True
+        await asyncio.sleep(0)
+    return task.done()
 
 
 def _nanoseconds(option: str, seconds: float) -> int:

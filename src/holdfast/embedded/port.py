@@ -80,7 +80,7 @@ class MemoryPort:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped: asyncio.Future[None] = self._loop.create_future()
         self._name = core.name
-        self._host = house.move_in(self, HeardCore(core, self.on_effect), broker)
+        self.host = house.move_in(self, HeardCore(core, self.on_effect), broker)  #: its name in the network
 
     async def start(self) -> None:
         """Begin to follow the network's time."""
@@ -90,7 +90,7 @@ class MemoryPort:
         """Have the core take an input, in the next turn."""
         if not self._stopped.done():
             try:
-                self._house.submit(self._host, stimulus)
+                self._house.submit(self.host, stimulus)
             except NetworkFailed as failure:
                 self._stopped.set_exception(failure)
             self.ask_for_turn()
@@ -101,7 +101,7 @@ class MemoryPort:
             self._turn()
         if self._timer is not None:
             self._timer.cancel()
-        self._house.move_out(self, self._name, self._host)
+        self._house.move_out(self, self._name, self.host)
         if not self._stopped.done():
             self._stopped.set_result(None)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from holdfast.client.errors import InvalidOption
 
-__all__ = ["BROKERS_MAX", "binary_tree", "checked_tree"]
+__all__ = ["BROKERS_MAX", "binary_tree", "checked_tree", "within_reach"]
 
 BROKERS_MAX: Final = 1000
 
@@ -45,4 +45,23 @@ def _below(tree: Mapping[str, str | None], root: str) -> list[str]:
     while level:
         level = [name for name, parent in tree.items() if parent in level]
         found += level
+    return found
+
+
+def within_reach(parents: Mapping[str, str | None], broker: str, hops: int) -> list[tuple[str, str]]:
+    """The brokers up to so many hops away, nearer ones first, each with the one before it on the way."""
+    found: list[tuple[str, str]] = []
+    seen = {broker}
+    here = [broker]
+    for _ in range(hops):
+        farther: list[str] = []
+        for name in here:
+            above = parents[name]
+            below = [child for child, parent in parents.items() if parent == name]
+            for other in [*([] if above is None else [above]), *below]:
+                if other not in seen:
+                    seen.add(other)
+                    farther.append(other)
+                    found.append((other, name))
+        here = farther
     return found

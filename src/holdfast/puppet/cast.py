@@ -1,15 +1,16 @@
 """The processes of a scenario as real ones: how they come up, are spoken to, crash, return, and go.
 
 A process that ends without having been told to, or cannot be started, is the end of the run: ``failure`` is set. What a
-subscriber subscribes to and who is cut off from whom outlives a process; it is told again when it starts again.
+subscriber subscribes to, who has joined and who is cut off from whom outlives a process; it is told again when it
+starts again. A process first takes its port; so everybody can be told where the others are before it plays its part.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from holdfast.clock import Instant
 from holdfast.errors import HoldfastError
@@ -18,18 +19,22 @@ from holdfast.puppet.control import (
     Begin,
     Completed,
     Failed,
+    Listen,
+    Listening,
     Order,
+    Perform,
     Report,
     Reported,
     Start,
-    Started,
     Stop,
     WhenSettled,
 )
 from holdfast.puppet.puppet import Puppet
 from holdfast.runtime.addresses import Address
+from holdfast.scenarios.commands import Join
 from holdfast.scenarios.drain import is_drained
-from holdfast.scenarios.topology import Configuration
+from holdfast.scenarios.topology import Configuration, Process
+from holdfast.scenarios.vicinity import brokers_in_reach
 
 __all__ = ["Cast", "NotDriven"]
 
@@ -64,28 +69,34 @@ class Cast:
     def __init__(self, configuration: Configuration, folder: Path) -> None:
         self.configuration = configuration
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.puppets = {
-            process.name: Puppet(process, folder, self._on_answer, self._on_death)
-            for process in configuration.processes
-        }
-        self.wishes: dict[str, dict[str, int]] = {name: {} for name in self.puppets}  #: lines of the script
+        self.puppets: dict[str, Puppet] = {}
+        self.wishes: dict[str, dict[str, int]] = {}  #: lines of the script
+        self._folder = folder
         self._began: Instant | None = None
+        self._joined: list[int] = []  #: lines of the script
+        self._expelled: set[str] = set()
         self._cuts: dict[tuple[str, str], None] = {}  #: each in both directions
         self._last_ticket = 0
         self._open: dict[int, _Ticket] = {}
-        self._starting: dict[str, asyncio.Future[None]] = {}
+        self._not_listening: dict[str, asyncio.Future[None]] = {}
+        for process in configuration.processes:
+            self._enter(process)
+
+    def _enter(self, process: Process) -> None:
+        self.puppets[process.name] = Puppet(process, self._folder, self._on_answer, self._on_death)
+        self.wishes[process.name] = {}
 
     # Coming up
 
     async def come_up(self) -> None:
-        """Start all, parents before children, and wait until everyone is connected.
+        """Start all, and wait until everyone is connected.
 
         :raises NotDriven: if that takes too long.
         """
+        listening = [self._spawn(name) for name in self.puppets]
+        await self._in_time("come to life", asyncio.gather(*listening))
         for name in self.puppets:
-            self._spawn(name)
-        root = next(name for name in self.puppets if self.configuration.parent_of(name) is None)
-        await self._in_time("come to life", self._start_tree(root))
+            self._start(name)
         settled = [self.ask(name, lambda ticket: WhenSettled(True, ticket)) for name in self.puppets]
         await self._in_time("connect", asyncio.gather(*settled))
 
@@ -94,44 +105,42 @@ class Cast:
         self._began = at
         await asyncio.gather(*(self.ask(name, lambda ticket: Begin(at, ticket)) for name in self.puppets))
 
-    def restart(self, name: str) -> Coroutine[Any, Any, None]:
-        """Begin another life of a crashed process; what is awaited is that it is connected, or crashes again."""
+    def restart(self, name: str) -> asyncio.Future[Reported | None]:
+        """Begin another life of a process that is down; what is awaited is that it is connected, or crashes again."""
+        self._expelled.discard(name)
         self._spawn(name)
-        return self._settle(name, self._start(name))
+        self._start(name)
+        return self.ask(name, lambda ticket: WhenSettled(False, ticket))
 
-    async def _settle(self, name: str, started: asyncio.Future[None]) -> None:
-        await started
-        if self.puppets[name].is_up:
-            await self.ask(name, lambda ticket: WhenSettled(False, ticket))
+    def join(self, command: Join) -> asyncio.Future[Reported | None]:
+        """Begin the first life of one more process; what is awaited is that it is connected, or crashes."""
+        self.configuration = self.configuration.joined_by(command.process)
+        self._joined.append(command.line)
+        self._enter(command.process)
+        return self.restart(command.process.name)
 
-    def _spawn(self, name: str) -> None:
+    def _spawn(self, name: str) -> asyncio.Future[None]:
+        """Begin a life; what is awaited is that the process listens, or crashes."""
+        puppet = self.puppets[name]
         try:
-            self.puppets[name].start()
+            puppet.start()
         except OSError as error:
             raise NotDriven(name, f"could not be started: {error.strerror}") from error
+        listening = self._not_listening[name] = asyncio.get_running_loop().create_future()
+        puppet.say(Listen(puppet.port or puppet.process.address.port, is_again=puppet.lives > 1))
+        return listening
 
-    async def _start_tree(self, name: str) -> None:
-        await self._start(name)
-        below = [each for each in self.puppets if self.configuration.parent_of(each) == name]
-        await asyncio.gather(*map(self._start_tree, below))
-
-    def _start(self, name: str) -> asyncio.Future[None]:
-        puppet = self.puppets[name]
-        parent = self.configuration.parent_of(name)
-        started = self._starting[name] = asyncio.get_running_loop().create_future()
+    def _start(self, name: str) -> None:
         order = Start(
-            port=puppet.port or puppet.process.address.port,
-            is_again=puppet.lives > 1,
-            parent=None if parent is None else self._address(parent),
+            addresses={each: self._address(puppet) for each, puppet in self.puppets.items() if puppet.port},
+            joined=self._joined,
             cut_off=[other for one, other in self._cuts if one == name],
             wishes=list(self.wishes[name].values()),
             began=self._began,
         )
-        puppet.say(order)
-        return started
+        self.puppets[name].say(order)
 
-    def _address(self, name: str) -> str:
-        puppet = self.puppets[name]
+    def _address(self, puppet: Puppet) -> str:
         return str(Address(puppet.process.address.host, puppet.port))
 
     async def _in_time(self, what: str, done: Awaitable[object]) -> None:
@@ -139,7 +148,7 @@ class Cast:
             async with asyncio.timeout(START_MAX_SECONDS):
                 await done
         except TimeoutError:
-            late = [*self._starting, *(ticket.holder for ticket in self._open.values())]
+            late = [*self._not_listening, *(ticket.holder for ticket in self._open.values())]
             problem = f"did not {what} within {START_MAX_SECONDS:g} s"
             raise NotDriven(late[0], problem, self.puppets[late[0]].last_words()) from None
 
@@ -148,10 +157,32 @@ class Cast:
     def crash(self, name: str) -> None:
         """Kill a process; nobody waits for its answers any more."""
         self.puppets[name].kill()
-        if (starting := self._starting.pop(name, None)) is not None:
-            starting.set_result(None)
+        self._drop_tickets(name)
+
+    def _drop_tickets(self, name: str) -> None:
+        if (listening := self._not_listening.pop(name, None)) is not None:
+            listening.set_result(None)
         for number in [number for number, ticket in self._open.items() if ticket.holder == name]:
             self._give_back(number, None)
+
+    async def leave(self, name: str, line: int) -> None:
+        """Let a client leave as its line of the script says: when what it has published is accepted, it goes."""
+        puppet = self.puppets[name]
+        life = puppet.lives
+        await self.ask(name, lambda ticket: Perform(line, None, ticket))
+        if puppet.is_up and puppet.lives == life:
+            puppet.say(Stop())
+            puppet.let_go()
+            await puppet.wait_gone()
+            self._drop_tickets(name)
+
+    def expel(self, name: str) -> str | None:
+        """A client is not expected back. The broker to be told, the nearest that runs and knows it, if there is one."""
+        near = [self.puppets[broker] for broker in brokers_in_reach(self.configuration, name)]
+        broker = next((each.name for each in near if each.is_up and not each.is_frozen), None)
+        if broker is not None:
+            self._expelled.add(name)
+        return broker
 
     async def stop(self) -> None:
         """Clients leave, then brokers stop; the frozen are killed.
@@ -181,14 +212,14 @@ class Cast:
 
     # Cutting
 
-    def cut(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Remember that nothing is to pass between these."""
-        for one, other in pairs:
+    def cut(self, one: str, others: Iterable[str]) -> None:
+        """Remember that nothing is to pass between one and these others."""
+        for other in others:
             self._cuts[one, other] = self._cuts[other, one] = None
 
-    def heal(self, pairs: Iterable[tuple[str, str]]) -> None:
+    def heal(self, one: str, others: Iterable[str]) -> None:
         """Undo ``cut``."""
-        for one, other in pairs:
+        for other in others:
             self._cuts.pop((one, other), None)
             self._cuts.pop((other, one), None)
 
@@ -226,7 +257,7 @@ class Cast:
 
     def is_drained(self, reports: Mapping[str, Reported]) -> bool:
         """Whether nobody who is connected holds anything, as far as these reports say."""
-        running = {name: report.standing for name, report in reports.items()}
+        running = {name: report.standing for name, report in reports.items() if name not in self._expelled}
         frozen = [name for name, puppet in self.puppets.items() if puppet.is_frozen]
         return is_drained(self.configuration, running, frozen, lambda a, b: (a, b) in self._cuts)
 
@@ -237,9 +268,9 @@ class Cast:
 
     def _on_answer(self, puppet: Puppet, answer: Answer) -> None:
         match answer:
-            case Started(port):
+            case Listening(port):
                 puppet.port = port
-                self._starting.pop(puppet.name).set_result(None)
+                self._not_listening.pop(puppet.name).set_result(None)
             case Failed(problem):
                 puppet.let_go()
                 self.fail(NotDriven(puppet.name, problem))

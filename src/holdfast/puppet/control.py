@@ -18,13 +18,14 @@ __all__ = [
     "Completed",
     "CutOff",
     "Failed",
+    "Listen",
+    "Listening",
     "Mend",
     "Order",
     "Perform",
     "Report",
     "Reported",
     "Start",
-    "Started",
     "Stop",
     "Traffic",
     "WhenSettled",
@@ -42,12 +43,18 @@ class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True, t
 # Orders
 
 
-class Start(_Said, frozen=True):
-    """Come to life; answered by ``Started`` or ``Failed``. Always the first order."""
+class Listen(_Said, frozen=True):
+    """Take the port you are dialled at, if you are; answered by ``Listening`` or ``Failed``. Always the first order."""
 
-    port: int  #: to listen on; 0: any free one. Of no meaning to a client, which only dials
+    port: int  #: 0: any free one
     is_again: bool  #: a life before this one used the port
-    parent: str | None  #: where the broker above listens, host:port; None for the root
+
+
+class Start(_Said, frozen=True):
+    """Begin to play your part. Always the second order."""
+
+    addresses: dict[str, str]  #: where the others listen, by name, host:port
+    joined: list[int]  #: lines of the Join commands that have been carried out
     cut_off: list[str]  #: names the process is cut off from
     wishes: list[int]  #: lines of the Subscribe commands to begin with
     began: int | None  #: when the script began, if it has
@@ -108,14 +115,16 @@ class Stop(_Said, frozen=True):
     """Say goodbye to everybody, and exit."""
 
 
-Order: TypeAlias = Start | Begin | WhenSettled | Perform | CutOff | Mend | WriteStatus | Report | Stop
+Order: TypeAlias = (
+    Listen | Start | Begin | WhenSettled | Perform | CutOff | Mend | WriteStatus | Report | Stop
+)
 
 
 # Answers
 
 
-class Started(_Said, frozen=True):
-    """Alive, and listening on this port, if a broker."""
+class Listening(_Said, frozen=True):
+    """Alive, and at this port; 0: nobody dials this one."""
 
     port: int
 
@@ -148,7 +157,7 @@ class Reported(_Said, frozen=True):
     sessions: list[Traffic]
 
 
-Answer: TypeAlias = Started | Failed | Completed | Reported
+Answer: TypeAlias = Listening | Failed | Completed | Reported
 
 _encode = msgspec.json.Encoder().encode
 _orders: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)

@@ -1,15 +1,15 @@
 """Carries out the single lines of a script on the processes of a cast, and writes to the trace what it does to them.
 
-What is said to a process that is down is not heard, a frozen one hears it when it goes on, and what would change
-nothing (crashing what is down) is left out of the trace. Each line is written before what it tells of is done. Cut,
-Heal, Slow and Disconnect give something to wait for, so that they are in force when the next line runs. ``Link`` speaks
-of simulated links; a real network is what it is, so that line does nothing here.
+What is said to a process that is down, or has not joined yet, is not heard, a frozen one hears it when it goes on, and
+what would change nothing (crashing what is down) is left out of the trace. Each line is written before what it tells of
+is done. Cut, Heal, Slow, Disconnect, Leave and Expel give something to wait for, so that they are in force when the
+next line runs. ``Link`` speaks of simulated links; a real network is what it is, so that line does nothing here.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -22,9 +22,12 @@ from holdfast.scenarios.commands import (
     Crash,
     Cut,
     Disconnect,
+    Expel,
     Freeze,
     Heal,
     Isolate,
+    Join,
+    Leave,
     Publish,
     Reconnect,
     Restart,
@@ -34,6 +37,7 @@ from holdfast.scenarios.commands import (
     Subscribe,
     Unfreeze,
     Unsubscribe,
+    names_in,
 )
 
 __all__ = ["Director"]
@@ -50,12 +54,14 @@ class Director:
 
     def __init__(self, cast: Cast, write: _Write, keep: Callable[[asyncio.Task[None]], None]) -> None:
         self.cast = cast
-        self.configuration = cast.configuration
         self._write = write
         self._keep = keep
 
     def perform(self, command: Command) -> list[asyncio.Future[Any]]:
         """Carry out a line; what the script waits for, if anything."""
+        network = self.cast.configuration
+        if not all(map(network.has, names_in(command))):
+            return []
         match command:
             case Subscribe(name) | Unsubscribe(name) | Disconnect(name) | Reconnect(name) | Slow(name):
                 return self._tell(name, command)
@@ -63,18 +69,16 @@ class Director:
                 return self._write_status()
             case Crash(name) | Restart(name) | Freeze(name) | Unfreeze(name):
                 return self._change_process(self.cast.puppets[name], command)
+            case Join() | Leave() | Expel():
+                return self._change_network(command)
             case Cut(a, b):
-                a, b = self.configuration.node(a), self.configuration.node(b)
-                return self._cut([(a, b)], a, b)
+                return self._cut(network.node(a), network.node(b))
             case Isolate(a):
-                a = self.configuration.node(a)
-                return self._cut(self._links_of(a), a)
+                return self._cut(network.node(a))
             case Heal(a, None):
-                a = self.configuration.node(a)
-                return self._heal(self._links_of(a), a)
+                return self._heal(network.node(a))
             case Heal(a, str(b)):
-                a, b = self.configuration.node(a), self.configuration.node(b)
-                return self._heal([(a, b)], a, b)
+                return self._heal(network.node(a), network.node(b))
             case Publish() | SetLink():
                 return []  # the master announces it; it speaks of simulated links
             case _:
@@ -82,8 +86,8 @@ class Director:
 
     def publish(self, command: Publish, at: Instant) -> None:
         """Tell a publisher what to publish from an instant on; one that is frozen begins when it can."""
-        puppet = self.cast.puppets[command.publisher]
-        if puppet.is_up:
+        puppet = self.cast.puppets.get(command.publisher)
+        if puppet is not None and puppet.is_up:
             start = None if puppet.is_frozen else at
             self.cast.ask(puppet.name, partial(Perform, command.line, start), is_publish=True)
 
@@ -120,9 +124,7 @@ class Director:
                 self.cast.crash(puppet.name)
             case Restart() if not puppet.is_up:
                 self._write("restart", nodes=[puppet.name])
-                restarted = asyncio.ensure_future(self.cast.restart(puppet.name))
-                self._keep(restarted)
-                return [restarted]
+                return [self.cast.restart(puppet.name)]
             case Freeze() if puppet.is_up and not puppet.is_frozen:
                 self._write("freeze", nodes=[puppet.name])
                 puppet.freeze()
@@ -131,27 +133,49 @@ class Director:
                 puppet.unfreeze()
         return []
 
-    def _links_of(self, name: str) -> list[tuple[str, str]]:
-        return [(name, other) for other in self.configuration.neighbours(name)]
+    def _change_network(self, command: Join | Leave | Expel) -> list[asyncio.Future[Any]]:
+        match command:
+            case Join(process):
+                self._write("join", nodes=[process.name])
+                return [self.cast.join(command)]
+            case Leave(name) if self.cast.puppets[name].is_up:
+                self._write("leave", nodes=[name])
+                is_frozen = self.cast.puppets[name].is_frozen
+                left = asyncio.ensure_future(self.cast.leave(name, command.line))
+                self._keep(left)
+                return [] if is_frozen else [left]
+            case Expel(name) if (broker := self.cast.expel(name)) is not None:
+                self._write("leave", nodes=[name])
+                return [self.cast.ask(broker, partial(Perform, command.line, None))]
+        return []
 
-    def _cut(self, pairs: list[tuple[str, str]], *nodes: str) -> list[asyncio.Future[Any]]:
+    # Cables: between any two, since any two may have to speak with each other
+
+    def _cut(self, *nodes: str) -> list[asyncio.Future[Any]]:
         self._write("cut", nodes=list(nodes))
-        self.cast.cut(pairs)
-        return self._tell_ends(pairs, CutOff)
+        one, others = self._sides(*nodes)
+        self.cast.cut(one, others)
+        return self._tell_ends(one, others, CutOff)
 
-    def _heal(self, pairs: list[tuple[str, str]], *nodes: str) -> list[asyncio.Future[Any]]:
+    def _heal(self, *nodes: str) -> list[asyncio.Future[Any]]:
         self._write("heal", nodes=list(nodes))
-        self.cast.heal(pairs)
-        return self._tell_ends(pairs, Mend)
+        one, others = self._sides(*nodes)
+        self.cast.heal(one, others)
+        return self._tell_ends(one, others, Mend)
+
+    def _sides(self, one: str, other: str | None = None) -> tuple[str, list[str]]:
+        """One, and the other or everybody else."""
+        return one, [other] if other is not None else [each for each in self.cast.puppets if each != one]
 
     def _tell_ends(
-        self, pairs: Sequence[tuple[str, str]], order: Callable[[list[str], int], Order]
+        self, one: str, others: list[str], order: Callable[[list[str], int], Order]
     ) -> list[asyncio.Future[Any]]:
-        """Tell both ends of each pair about the other; one that is down is told when it starts."""
+        """Tell both sides about each other; who is down is told when it starts."""
+        told: Iterable[tuple[str, list[str]]] = [(one, others), *((other, [one]) for other in others)]
         asked: list[asyncio.Future[Any]] = []
-        for one, other in [*pairs, *((b, a) for a, b in pairs)]:
-            puppet = self.cast.puppets[one]
+        for name, about in told:
+            puppet = self.cast.puppets[name]
             if puppet.is_up:
-                told = self.cast.ask(one, partial(order, [other]))
-                asked += [] if puppet.is_frozen else [told]
+                done = self.cast.ask(name, partial(order, about))
+                asked += [] if puppet.is_frozen else [done]
         return asked

@@ -84,7 +84,8 @@ class Master:
 
     def trace(self) -> list[TraceLine]:
         """What everybody has written."""
-        theirs = [trace_of(self._folder, process.name) for process in self.configuration.processes]
+        everybody = self.script.network(self.configuration).processes
+        theirs = [trace_of(self._folder, process.name) for process in everybody]
         return merge(map(read_trace_file, [self._folder / MASTERS_TRACE, *theirs]))
 
     def _write(self, kind: str, **fields: Any) -> None:
@@ -124,7 +125,8 @@ class Master:
         instant: Instant | None = began
         self._announce_all(_coming(steps, 0), began)
         await _sleep_until(began)
-        self._write("run", **run_fields(self.configuration, "processes"))
+        everybody = self.script.network(self.configuration)
+        self._write("run", **run_fields(everybody, "processes"))
         for position, command in enumerate(steps):
             if instant is None:
                 coming = _coming(steps, position)

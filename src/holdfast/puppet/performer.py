@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, assert_never
 
 from holdfast.broker.broker import Broker
+from holdfast.broker.input import Expel as ExpelNode
 from holdfast.broker.input import Stop as StopBroker
 from holdfast.clock import SECOND, Instant
 from holdfast.overlay.transport import Wake
 from holdfast.puppet import control
-from holdfast.puppet.control import Answer, Completed, Order, Reported, Start, Started, Stop
+from holdfast.puppet.control import Answer, Completed, Listen, Order, Reported, Start, Stop
 from holdfast.puppet.folder import CONFIGURATION_FILE, SCRIPT_FILE, home_of, trace_of
 from holdfast.puppet.trace_file import TraceFile
 from holdfast.puppet.watched import Watched
 from holdfast.runtime import clock
 from holdfast.runtime.addresses import Address
+from holdfast.runtime.connections import listening_socket
 from holdfast.runtime.disk import NumberStore, next_incarnation
 from holdfast.runtime.driver import Driver
 from holdfast.runtime.faults import Faults
@@ -44,10 +47,21 @@ from holdfast.scenarios.actor_commands import (
     Wish,
 )
 from holdfast.scenarios.actor_publishing import RESERVED_BLOCK
-from holdfast.scenarios.commands import At, Disconnect, Publish, Reconnect, Slow, Subscribe, Unsubscribe
+from holdfast.scenarios.commands import (
+    At,
+    Disconnect,
+    Expel,
+    Join,
+    Leave,
+    Publish,
+    Reconnect,
+    Slow,
+    Subscribe,
+    Unsubscribe,
+)
 from holdfast.scenarios.configuration import parse_configuration
 from holdfast.scenarios.drain import standing_of
-from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled
+from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled, membership
 from holdfast.scenarios.script import parse_script
 
 __all__ = ["Performer"]
@@ -63,27 +77,45 @@ class Performer:
     def __init__(self, folder: Path, name: str) -> None:
         self.home = home_of(folder, name)
         self.configuration = parse_configuration((folder / CONFIGURATION_FILE).read_text("utf-8"))
-        self.process = self.configuration.process(name)
         script = parse_script((folder / SCRIPT_FILE).read_text("utf-8"), "script", self.configuration)
+        self.process = script.network(self.configuration).process(name)
         parts = [command.command if isinstance(command, At) else command for command in script.commands]
         self.parts = {part.line: part for part in parts}
         self.trace = TraceFile(trace_of(folder, name), name, clock.now)
         self.numbers = NumberStore(self.home, name, block=RESERVED_BLOCK)
+        self._listener: socket.socket | None = None
         self._waiting: list[control.WhenSettled] = []
         self._answers: list[Answer] = []
 
     # Coming to life
 
-    async def start(self, order: Start) -> None:
-        """Make the core and let it go.
+    async def listen(self, order: Listen) -> int:
+        """Take our port, before anybody is told of it; 0 if nobody dials us: only nodes of an overlay are dialled.
 
-        :raises OSError: if the port cannot be had.
+        :raises OSError: if it cannot be had.
+        :raises BadAddress: if it is not on this machine.
         """
+        if self.process.kind != "broker" and self.configuration.guarantee != "reliable":
+            return 0
+        host = self.process.address.host
+        patience = clock.now() + (BIND_AGAIN_NS if order.is_again else 0)
+        while self._listener is None:
+            try:
+                self._listener = await listening_socket(host, order.port)
+            except OSError as error:
+                if clock.now() >= patience:
+                    problem = os.strerror(error.errno).lower() if error.errno else str(error)
+                    raise OSError(f"cannot listen on {Address(host, order.port)}: {problem}") from error
+                await asyncio.sleep(_BIND_PAUSE_SECONDS)
+        return int(self._listener.getsockname()[1])
+
+    async def start(self, order: Start) -> None:
+        """Make the core and let it go."""
         self.trace.began = order.began
         faults = Faults()
         faults.cut(order.cut_off)
-        if order.parent is not None:
-            faults.note(order.parent, self.configuration.parent_of(self.process.name) or "")
+        for name, address in order.addresses.items():
+            faults.note(address, name)
         self.core = self._make_core(order)
         self.watched = Watched(self.core)
         self.driver = Driver(
@@ -93,35 +125,32 @@ class Performer:
             before_flush=self._before_flush,
             faults=faults,
         )
-        port = await self._listen(order) if isinstance(self.core, Broker) else 0
-        self.answer(Started(port))
+        if self._listener is not None:
+            await self.driver.serve(self._listener)
         await self.driver.start(Wake())
 
     def _make_core(self, order: Start) -> Broker | Actor:
+        joined = [join.process for line in order.joined if isinstance(join := self.parts[line], Join)]
+        for each in joined:
+            self.configuration = self.configuration.joined_by(each)
+        process, address = self.process, self._addresses(order).__getitem__
         incarnation = next_incarnation(self.home)
-        if self.process.kind == "broker":
-            return Broker(
-                broker_settings(self.configuration, self.process, incarnation, lambda _: order.parent or "")
-            )
-        settings = client_settings(
-            self.configuration, self.process, incarnation, lambda _: order.parent or ""
-        )
-        first = self.numbers.next_number() if self.process.kind == "publisher" else 1
+        if process.kind == "broker":
+            joins = process in joined
+            return Broker(broker_settings(self.configuration, process, incarnation, address, joins=joins))
+        settings = client_settings(self.configuration, process, incarnation, address)
+        member = membership(self.configuration, process, incarnation, address)
+        first = self.numbers.next_number() if process.kind == "publisher" else 1
         asked = [self.parts[line] for line in order.wishes]
         wishes = [Wish.of(command) for command in asked if isinstance(command, Subscribe)]
-        return Actor(settings, first_number=first, wishes=wishes)
+        return Actor(settings, member, first_number=first, wishes=wishes)
 
-    async def _listen(self, order: Start) -> int:
-        host = self.process.address.host
-        patience = clock.now() + (BIND_AGAIN_NS if order.is_again else 0)
-        while True:
-            try:
-                return await self.driver.listen(host, order.port)
-            except OSError as error:
-                if clock.now() >= patience:
-                    problem = os.strerror(error.errno).lower() if error.errno else str(error)
-                    raise OSError(f"cannot listen on {Address(host, order.port)}: {problem}") from error
-            await asyncio.sleep(_BIND_PAUSE_SECONDS)
+    def _addresses(self, order: Start) -> dict[str, str]:
+        """Where everybody listens, ourselves included: the master may not know that yet."""
+        if self._listener is None:
+            return order.addresses
+        own = Address(self.process.address.host, int(self._listener.getsockname()[1]))
+        return {**order.addresses, self.process.name: str(own)}
 
     # What the core says
 
@@ -163,7 +192,7 @@ class Performer:
             case control.Perform(line, at, ticket):
                 command = self._command(line, at, ticket)
                 self.driver.submit(command)
-                if isinstance(command, DoSlow | DoDisconnect):
+                if isinstance(command, DoSlow | DoDisconnect | ExpelNode):
                     self._answers.append(Completed(ticket))
                 return  # the turn that takes the command tells what came of it
             case control.CutOff(names, ticket):
@@ -177,13 +206,13 @@ class Performer:
                 self._answers.append(Completed(ticket))
             case control.Report(ticket):
                 self._answers.append(self._report(ticket))
-            case Start() | Stop():
+            case Listen() | Start() | Stop():
                 raise AssertionError(f"{type(order).__name__} comes first, or last")
             case _:
                 assert_never(order)
         self._before_flush()
 
-    def _command(self, line: int, at: Instant | None, ticket: int) -> ActorCommand:
+    def _command(self, line: int, at: Instant | None, ticket: int) -> ActorCommand | ExpelNode:
         command = self.parts[line]
         match command:
             case Subscribe():
@@ -198,6 +227,10 @@ class Performer:
                 return DoDisconnect()
             case Reconnect():
                 return DoReconnect(ticket)
+            case Leave():
+                return DoLeave(ticket)
+            case Expel(name):
+                return ExpelNode(name)
             case _:
                 raise AssertionError(f"line {line} is not for {self.process.name}: {command}")
 
@@ -211,6 +244,6 @@ class Performer:
 
     async def stop(self) -> None:
         """Say goodbye, send what is queued, close everything."""
-        self.driver.submit(StopBroker() if isinstance(self.core, Broker) else DoLeave(0))
+        self.driver.submit(StopBroker() if isinstance(self.core, Broker) else DoLeave(0, at_once=True))
         await self.driver.stop()
         self.trace.close()

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.puppet import control
-from holdfast.puppet.control import Failed, Order, Start, Stop
+from holdfast.puppet.control import Failed, Listen, Listening, Order, Start, Stop
 from holdfast.puppet.performer import Performer
 from holdfast.runtime import logs
+from holdfast.runtime.addresses import BadAddress
 from holdfast.runtime.driver import DriverFailed
 from holdfast.runtime.loop import run
 
@@ -35,12 +36,15 @@ async def _live(performer: Performer) -> int:
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin.buffer)
     first = await _next_order(orders)
-    assert isinstance(first, Start)
+    assert isinstance(first, Listen)
     try:
-        await performer.start(first)
-    except OSError as error:
+        performer.answer(Listening(await performer.listen(first)))
+    except (OSError, BadAddress) as error:
         performer.answer(Failed(str(error)))
         return 1
+    second = await _next_order(orders)
+    assert isinstance(second, Start)
+    await performer.start(second)
     obeying = asyncio.create_task(_obey(performer, orders))
     failing = asyncio.create_task(performer.driver.wait_stopped())
     await asyncio.wait((obeying, failing), return_when=asyncio.FIRST_COMPLETED)

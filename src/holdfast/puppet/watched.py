@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.clock import Instant
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Relay
 from holdfast.messages.publications import Deliveries, Publications, Publish
 from holdfast.messages.session import Heartbeat, Hello, Welcome
 from holdfast.overlay.transport import Close, Connected, Core, Disconnected, Received, Send
@@ -79,7 +80,7 @@ def _counted(messages: Sequence[Message]) -> int:
 
 def _weight(message: Message) -> int:
     match message:
-        case Publications() | Deliveries():
+        case Relay() | Publications() | Deliveries():
             return len(message.at)
         case Publish(batch):
             return len(batch)

@@ -7,6 +7,7 @@ it: ``open`` holds those the core knows, ``_links`` every socket there is, those
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -17,11 +18,31 @@ from holdfast.runtime.addresses import Address, BadAddress, parse_address, resol
 from holdfast.runtime.faults import Faults
 from holdfast.runtime.link import Link, LinkLimits
 
-__all__ = ["Connections"]
+__all__ = ["Connections", "listening_socket"]
 
 CONNECT_SECONDS: Final = 5.0
 CLOSE_SECONDS: Final = 2.0  #: how long peers have to close their side when we stop
 BACKLOG: Final = 1024
+
+
+async def listening_socket(host: str, port: int, *, insecure: bool = False) -> socket.socket:
+    """A socket that has its port, 0 being any free one; who dials it waits until somebody serves it.
+
+    :raises BadAddress: unless it is loopback, or insecurity is allowed.
+    :raises OSError: if it cannot be had.
+    """
+    address = await resolve(parse_address(str(Address(host, port)), insecure=insecure))
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    # asyncio lets small writes leave at once only where the protocol is named, which socket.create_server does not.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 class Connections:
@@ -66,10 +87,14 @@ class Connections:
         :raises BadAddress: unless it is loopback, or insecurity is allowed.
         :raises OSError: if it cannot be had.
         """
-        address = await resolve(parse_address(str(Address(host, port)), insecure=self._insecure))
-        server = await asyncio.get_running_loop().create_server(self._new_link, *address, backlog=BACKLOG)
-        self._servers.append(server)
-        return int(server.sockets[0].getsockname()[1])
+        listener = await listening_socket(host, port, insecure=self._insecure)
+        await self.serve(listener)
+        return int(listener.getsockname()[1])
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Accept connections on a socket that listens; it is closed with the others."""
+        loop = asyncio.get_running_loop()
+        self._servers.append(await loop.create_server(self._new_link, sock=listener, backlog=BACKLOG))
 
     def dial(self, peer: str, address: str) -> None:
         """Connect; ``Connected`` or ``ConnectFailed`` is submitted."""
@@ -78,19 +103,36 @@ class Connections:
         task.add_done_callback(self._dialling.discard)
 
     async def _connect(self, peer: str, address: str) -> None:
+        links: list[Link] = []  #: one, if it comes to that
+
+        def new_link() -> Link:
+            links.append(self._new_link(peer, address))
+            return links[-1]
+
         try:
             if self._faults is not None and self._faults.is_cut(peer, self._faults.at(address)):
                 raise OSError("cut off")
             host, port = parse_address(address, insecure=self._insecure)
             loop = asyncio.get_running_loop()
             async with asyncio.timeout(CONNECT_SECONDS):
-                await loop.create_connection(lambda: self._new_link(peer, address), host, port)
+                await loop.create_connection(new_link, host, port)
         except TimeoutError:
-            self._submit(ConnectFailed(peer, f"{address}: no answer within {CONNECT_SECONDS:g} s"))
+            if not self._drop_answered(links):
+                self._submit(ConnectFailed(peer, f"{address}: no answer within {CONNECT_SECONDS:g} s"))
+        except asyncio.CancelledError:
+            self._drop_answered(links)
+            raise
         except BadAddress as error:
             self._submit(ConnectFailed(peer, str(error)))
         except (OSError, UnicodeError) as error:
             self._submit(ConnectFailed(peer, f"{address}: {error}"))
+
+    def _drop_answered(self, links: list[Link]) -> bool:
+        """Whether a dial that is given up was answered just now. The loop has closed that; uvloop does not say so."""
+        answered = [link for link in links if link.connection in self._links]
+        for link in answered:
+            link.connection_lost(None)
+        return bool(answered)
 
     def close(self, link: Link, reason: str) -> None:
         """The core wants no more of a connection; the next flush closes it."""

@@ -12,6 +12,7 @@ set and ``wait_stopped`` raises ``DriverFailed``. It never goes on with a core i
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -110,6 +111,10 @@ class Driver:
         :raises OSError: if it cannot be had.
         """
         return await self.connections.listen(host, port)
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Accept connections on a socket that listens already."""
+        await self.connections.serve(listener)
 
     def submit(self, stimulus: Any) -> None:
         """An input for the core, in the next turn; ignored once stopping."""

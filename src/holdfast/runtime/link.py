@@ -163,6 +163,8 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
+        if self._gone:
+            return
         self._gone = True
         self._lose(f"connection lost: {exc}" if exc else "connection lost")
         self._closing = True

@@ -34,8 +34,14 @@ class BrokerMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every figure, as it is now."""
         broker, driver = self._broker, self._driver
+        overlay = broker.status()["overlay"]
         for name, count in asdict(broker.counters).items():
             family = CounterMetricFamily(f"holdfast_{name}", f"broker.statistics, {name}", labels=["broker"])
+            family.add_metric([broker.name], count)
+            yield family
+        for name, count in asdict(broker.node.plane.counters).items():
+            text = f"node.plane, {name}: events of reliable streams"
+            family = CounterMetricFamily(f"holdfast_reliable_{name}", text, labels=["broker"])
             family.add_metric([broker.name], count)
             yield family
         turns = CounterMetricFamily("holdfast_turns", "Turns of the driver", labels=["broker"])
@@ -46,7 +52,11 @@ class BrokerMetrics(Collector):
             "incarnation": ("Which life of the broker this is", broker.settings.incarnation),
             "clients": ("Clients that are connected or may still come back", len(broker.clients)),
             "subscriptions": ("Subscriptions in the routing table", len(broker.table)),
-            "held_publications": ("Publications held while tables are exchanged", broker.holds_undelivered),
+            "held_publications": ("Publications that are not known to be safe", broker.holds_undelivered),
+            "bypassed": ("Nodes within reach that were given up", len(overlay["down"])),
+            "delta_left": ("How many more brokers or links may fail near here", overlay["budget"]),
+            "stalled": ("Neighbours towards whom nothing may be sent on", len(overlay["stalled"])),
+            "partitions": ("Partitions that stop subscriptions known here", len(overlay["partitions"])),
             "connections": ("Open sockets", len(driver.connections)),
             "queued_bytes": ("Bytes that wait for peers to read", driver.connections.queued_bytes),
         }

@@ -105,7 +105,7 @@ def may_overlap(one: TopicPattern, other: TopicPattern) -> bool:
 
 
 def checked_addresses(
-    document: Document, brokers: Sequence[Table], *, insecure: bool
+    document: Document, brokers: Sequence[Table], *, insecure: bool, delta: int
 ) -> list[dict[str, Address]]:
     """Every broker's addresses by key, each one that can be used."""
     found: list[dict[str, Address]] = []
@@ -119,7 +119,7 @@ def checked_addresses(
                 document.problem(("broker", i, key), f"{key} is {written(error.text)}: {error.problem}")
         found.append(of)
     _check_ports(document, brokers, found)
-    _check_dialled(document, brokers, found)
+    _check_dialled(document, brokers, found, delta)
     return found
 
 
@@ -141,15 +141,21 @@ def _check_ports(
 
 
 def _check_dialled(
-    document: Document, brokers: Sequence[Table], addresses: Sequence[Mapping[str, Address]]
+    document: Document, brokers: Sequence[Table], addresses: Sequence[Mapping[str, Address]], delta: int
 ) -> None:
-    """Whoever has children has an address they can dial."""
+    """Whoever is dialled has an address for that: who has children, and where brokers are bypassed, everybody."""
     parents = {broker.get("parent") for broker in brokers}
     for i, (broker, of) in enumerate(zip(brokers, addresses, strict=True)):
-        dialled = of.get("address", of.get("listen"))
-        if dialled and dialled.host in _WILDCARD_HOSTS and broker.get("name") in parents:
-            problem = f"the children of {broker['name']} cannot dial {dialled}"
-            document.problem(("broker", i, "listen"), f'{problem}; expected address = "host:port" beside it')
+        dialled, name = of.get("address", of.get("listen")), broker.get("name")
+        if dialled is None or name is None or dialled.host not in _WILDCARD_HOSTS:
+            continue
+        if name in parents:
+            problem = f"the children of {name} cannot dial {dialled}"
+        elif delta and len(brokers) > 1:
+            problem = f"with delta = {delta} others than its parent dial {name}, and cannot dial {dialled}"
+        else:
+            continue
+        document.problem(("broker", i, "listen"), f'{problem}; expected address = "host:port" beside it')
 
 
 def _usable(text: str, *, insecure: bool) -> Address:

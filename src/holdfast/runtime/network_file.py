@@ -6,14 +6,14 @@ at once, each with its line; what Holdfast cannot do yet is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 from holdfast.broker.settings import Neighbour, Settings, Stream
 from holdfast.events.event import Limits
-from holdfast.messages.streams import Order
+from holdfast.messages.streams import Guarantee, Order
 from holdfast.runtime.addresses import Address
 from holdfast.runtime.network_checks import (
     check_limits,
@@ -29,7 +29,12 @@ from holdfast.runtime.network_keys import BROKER, STREAM, TABLES
 __all__ = ["BrokerEntry", "Network", "NetworkFileError", "StreamEntry", "read_network"]
 
 #: The one stream of a file that names none.
-EVERYTHING: Final = {"name": "default", "topics": ("#",), "guarantee": "best-effort", "order": Order.FIFO}
+EVERYTHING: Final = {
+    "name": "default",
+    "topics": ("#",),
+    "guarantee": Guarantee.BEST_EFFORT,
+    "order": Order.FIFO,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class StreamEntry:
 
     name: str
     topics: tuple[str, ...]
-    guarantee: str
+    guarantee: Guarantee
     order: Order
 
 
@@ -78,12 +83,34 @@ class Network:
 
     def settings(self, name: str, incarnation: int) -> Settings:
         """What the broker of this name is told; KeyError if there is none."""
-        entry = self.broker(name)
-        neighbours = [Neighbour(one.name, None) for one in self.brokers if one.parent == name]
-        if entry.parent is not None:
-            neighbours.insert(0, Neighbour(entry.parent, str(self.broker(entry.parent).address)))
-        streams = tuple(Stream(stream.name, stream.topics, stream.order) for stream in self.streams)
-        return Settings(name, incarnation, tuple(neighbours), streams, **self.common)
+        self.broker(name)
+        streams = tuple(Stream(each.name, each.topics, each.order, each.guarantee) for each in self.streams)
+        return Settings(name, incarnation, tuple(self._places(name)), streams, **self.common)
+
+    def beside(self, name: str) -> list[BrokerEntry]:
+        """The brokers beside one in the tree: its parent, then its children in the order of the file."""
+        above = self.broker(name).parent
+        return [
+            *(entry for entry in self.brokers if entry.name == above),
+            *(entry for entry in self.brokers if entry.parent == name),
+        ]
+
+    def _places(self, name: str) -> Iterator[Neighbour]:
+        """The brokers within δ+1 hops, nearer ones first. A child dials its parent, not the other way [B0.20]."""
+        above = self.broker(name).parent
+        seen, here = {name}, [name]
+        for distance in range(self.delta + 1):
+            farther: list[str] = []
+            for before in here:
+                for entry in self.beside(before):
+                    if entry.name not in seen:
+                        seen.add(entry.name)
+                        farther.append(entry.name)
+                        if distance == 0 and entry.name != above:
+                            yield Neighbour(entry.name, None, answers_at=str(entry.address))
+                        else:
+                            yield Neighbour(entry.name, str(entry.address), before if distance else None)
+            here = farther
 
 
 def read_network(path: Path, overrides: Sequence[Override] = ()) -> Network:
@@ -105,7 +132,9 @@ def read_network(path: Path, overrides: Sequence[Override] = ()) -> Network:
     check_tree(document, brokers)
     check_names(document, "stream", streams)
     check_streams(document, streams)
-    addresses = checked_addresses(document, brokers, insecure=top.get("insecure", False))
+    addresses = checked_addresses(
+        document, brokers, insecure=top.get("insecure", False), delta=top.get("delta", 0)
+    )
     document.raise_problems()
 
     event_limits = {one.name: limits.pop(one.name) for one in fields(Limits)}

@@ -17,7 +17,8 @@ from holdfast.clock import MILLISECOND
 from holdfast.errors import FilterError
 from holdfast.events.event import Limits
 from holdfast.filters.topic import parse_pattern
-from holdfast.messages.streams import Order
+from holdfast.messages.streams import Guarantee, Order
+from holdfast.node.settings import Acknowledge
 
 __all__ = ["BROKER", "REQUIRED", "STREAM", "TABLES", "Key", "Kind", "Unfit", "written"]
 
@@ -25,6 +26,10 @@ REQUIRED: Final = object()
 DAY_MS: Final = 86_400_000
 COUNT_MAX: Final = 2**53  #: what every reader of TOML and JSON agrees on
 TOPICS_MAX: Final = 1_000  #: patterns of one stream
+DELTA_MAX: Final = 16  #: an event names the 3δ+1 nodes it passed last, and messages have room for those
+#: What is held is let go so much later than it could be. Scenarios wait a second, as their traces are read by people;
+#: a network that carries traffic would hold a second's worth of it in every queue.
+DACK_EVERY_MS: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -110,14 +115,6 @@ def _choice(offered: Mapping[str, object], to_come: tuple[str, ...] = ()) -> Kin
     return Kind(check)
 
 
-def _delta(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        if value == 0:
-            return value
-        raise Unfit(f"is {value}: bypassing failed brokers does not exist yet", "0")
-    raise Unfit(f"is {written(value)}", "0")
-
-
 def _topics(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         raise Unfit(f"is {written(value)}", 'an array of topic patterns, such as ["orders/#"]')
@@ -152,11 +149,22 @@ def _limit(owner: type, sets: str) -> Key:
 TABLES: Final[dict[str, dict[str, Key]]] = {
     "": {
         "name": Key(Kind(_name)),
-        "delta": Key(Kind(_delta, _json_or_text), 0),
+        "delta": Key(_whole(0, DELTA_MAX), _default(Settings, "delta"), "delta"),
         "routing": Key(
             _choice({one.value: one for one in Routing}), _default(Settings, "routing").value, "routing"
         ),
         "insecure": Key(Kind(_flag, _json_or_text), False),
+    },
+    "overlay": {
+        "acknowledge": Key(
+            _choice({one.value: one for one in (Acknowledge.DACK, Acknowledge.CONF)}),
+            _default(Settings, "acknowledge").value,
+            "acknowledge",
+        ),
+        "dack_every_ms": Key(
+            _whole(1, DAY_MS, " of milliseconds", MILLISECOND), DACK_EVERY_MS, "dack_every_ns"
+        ),
+        "refill": Key(Kind(_flag, _json_or_text), _default(Settings, "refill"), "refill"),
     },
     "neighbours": {
         "heartbeat_ms": _duration("heartbeat_ns"),
@@ -186,7 +194,7 @@ STREAM: Final[dict[str, Key]] = {
     "name": Key(Kind(_name)),
     "topics": Key(Kind(_topics, _json_or_text)),
     "guarantee": Key(
-        _choice({"best-effort": "best-effort"}, ("reliable", "durable", "archived")), "best-effort"
+        _choice({one.value: one for one in Guarantee}, ("durable", "archived")), Guarantee.BEST_EFFORT.value
     ),
     "order": Key(_choice({one.value: one for one in Order}, ("total",)), Order.FIFO.value),
 }

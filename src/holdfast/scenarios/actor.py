@@ -26,12 +26,15 @@ from holdfast.client.effect import (
     Subscribed,
     SubscriptionRefused,
     Unsubscribed,
+    Upgraded,
 )
 from holdfast.client.input import AddSubscription, EndSubscription, Leave, Open, Submit
+from holdfast.client.member import MemberCore
 from holdfast.client.protocol import ClientCore
 from holdfast.client.settings import Settings
 from holdfast.clock import Instant
 from holdfast.messages.subscriptions import Partition
+from holdfast.node.settings import NodeSettings
 from holdfast.overlay.transport import (
     Close,
     Connect,
@@ -73,10 +76,17 @@ class _Subscription:
 class Actor:
     """One life of a client of a scenario."""
 
-    def __init__(self, settings: Settings, *, first_number: int = 1, wishes: Sequence[Wish] = ()) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        membership: NodeSettings | None = None,
+        *,
+        first_number: int = 1,
+        wishes: Sequence[Wish] = (),
+    ) -> None:
         self.name = settings.name
         self._window = settings.unacknowledged_max
-        self._core = ClientCore(settings)
+        self._core = ClientCore(settings) if membership is None else MemberCore(settings, membership)
         self._is_started = False
         self._wishes = list(wishes)  #: to be subscribed to at the start, as an earlier life was
         self._subscriptions: dict[int, _Subscription] = {}
@@ -84,12 +94,13 @@ class Actor:
         self._publishing = Publishing(settings.name, first_number)
         self._unaccepted: deque[int] = deque()
         self._reading = Reading(settings.name, self._core)
+        self._leaving: int | None = None  #: the ticket of who waits for that
 
         # The plug.
-        self._connection: int | None = None
+        self._connections: dict[int, None] = {}
         self._was_lost = False  #: the session, not by the script's doing
         self.is_unplugged = False  #: by the script, until it says Reconnect
-        self._dial: Connect | None = None  #: kept back while unplugged
+        self._dials: list[Connect] = []  #: kept back while unplugged
         self._reconnecting: list[int] = []  #: tickets
 
     # How it is
@@ -139,6 +150,8 @@ class Actor:
         self._reading.go_on(now, effects)
         if not self._publishing.is_idle:
             self._publish(now, effects)
+        if self._leaving is not None and not self._core.unacknowledged:
+            self._leave(now, effects)
         return effects
 
     def _on_input(self, stimulus: Any, now: Instant, effects: list[Any]) -> None:
@@ -150,11 +163,12 @@ class Actor:
                     self._ask(stimulus, now, effects)
             case Connected(connection, peer):
                 self._on_connected(connection, peer, now, effects)
-            case Disconnected():
-                self._connection = None
+            case Disconnected(connection):
+                self._connections.pop(connection, None)
                 self._ask(stimulus, now, effects)
             case DoPublish():
-                self._publishing.start(stimulus, now)
+                if self._leaving is None:
+                    self._publishing.start(stimulus, now)
             case DoSubscribe(wish, ticket):
                 self._subscribe(wish, ticket, now, effects)
             case DoUnsubscribe(subscription, ticket):
@@ -165,9 +179,11 @@ class Actor:
                 self._unplug(now, effects)
             case DoReconnect(ticket):
                 self._plug(ticket, effects)
-            case DoLeave(ticket):
-                self._ask(Leave(), now, effects)
-                effects.append(Done(ticket))
+            case DoLeave(ticket, at_once):
+                self._publishing.stop()
+                self._leaving = ticket
+                if at_once:
+                    self._leave(now, effects)
             case _:
                 self._ask(stimulus, now, effects)
 
@@ -176,6 +192,12 @@ class Actor:
         self._ask(Open(), now, effects)
         for wish in self._wishes:
             self._subscribe(wish, None, now, effects)
+
+    def _leave(self, now: Instant, effects: list[Any]) -> None:
+        assert self._leaving is not None
+        ticket, self._leaving = self._leaving, None
+        self._ask(Leave(), now, effects)
+        effects.append(Done(ticket))
 
     # The client's core, and what it says
 
@@ -195,6 +217,14 @@ class Actor:
                 effects.append(Log("warning", f"event {n} is not accepted: {problem}", {}))
             case Subscribed(number, partial):
                 self._on_subscribed(number, partial, effects)
+            case Upgraded(number, cleared, partial):
+                fields = {
+                    "subscriber": self.name,
+                    "subscription": self._subscriptions[number].wish.subscription,
+                    "cleared": _partitions(cleared),
+                    "partial": _partitions(partial),
+                }
+                effects.append(Trace("upgraded", fields))
             case SubscriptionRefused(number, problem):
                 refused = self._subscriptions.pop(number)
                 effects.append(Log("error", f"{refused.wish.subscription} is refused: {problem}", {}))
@@ -217,9 +247,9 @@ class Actor:
                     effects.append(Trace("disconnect", {"nodes": [self.name]}))
                     self._was_lost = True
             case Connect() if self.is_unplugged:
-                self._dial = effect
-            case Close():
-                self._connection = None
+                self._dials.append(effect)
+            case Close(connection):
+                self._connections.pop(connection, None)
                 effects.append(effect)
             case _:
                 effects.append(effect)
@@ -263,10 +293,7 @@ class Actor:
         confirmed = self._subscriptions[number]
         confirmed.is_confirmed = True
         line = self._line("subscribed", confirmed.wish)
-        missing = [
-            {"lead": each.lead, "seq": each.number, "fragment": list(each.fragment)} for each in partial
-        ]
-        effects.append(Trace("subscribed", {**line.fields, "partial": missing}))
+        effects.append(Trace("subscribed", {**line.fields, "partial": _partitions(partial)}))
         _done(confirmed, effects)
 
     def _unsubscribe(self, name: str, ticket: int, now: Instant, effects: list[Any]) -> None:
@@ -291,15 +318,16 @@ class Actor:
     def _on_connected(self, connection: int, peer: str | None, now: Instant, effects: list[Any]) -> None:
         if self.is_unplugged:
             effects.append(Close(connection, "disconnected by the script"))
-            self._ask(ConnectFailed(peer or "", "disconnected by the script"), now, effects)
+            if peer is not None:
+                self._ask(ConnectFailed(peer, "disconnected by the script"), now, effects)
             return
-        self._connection = connection
+        self._connections[connection] = None
         self._ask(Connected(connection, peer), now, effects)
 
     def _unplug(self, now: Instant, effects: list[Any]) -> None:
         self.is_unplugged = True
-        if self._connection is not None:
-            connection, self._connection = self._connection, None
+        connections, self._connections = self._connections, {}
+        for connection in connections:
             effects.append(Close(connection, "disconnected by the script"))
             self._ask(Disconnected(connection, "disconnected by the script"), now, effects)
 
@@ -309,9 +337,20 @@ class Actor:
             effects.append(Done(ticket))
             return
         self._reconnecting.append(ticket)
-        if self._dial is not None:
-            effects.append(self._dial)
-            self._dial = None
+        effects += self._dials
+        self._dials = []
+
+
+def _partitions(partitions: Sequence[Partition]) -> list[dict[str, Any]]:
+    return [
+        {
+            "lead": each.lead,
+            "incarnation": each.incarnation,
+            "seq": each.number,
+            "fragment": list(each.fragment),
+        }
+        for each in partitions
+    ]
 
 
 def _done(subscription: _Subscription, effects: list[Any]) -> None:

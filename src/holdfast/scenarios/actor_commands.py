@@ -87,9 +87,10 @@ class DoReconnect:
 
 @dataclass(frozen=True, slots=True)
 class DoLeave:
-    """Say goodbye and end; done at once."""
+    """Publish nothing more, and when everything published is accepted say goodbye and end; done then."""
 
     ticket: int
+    at_once: bool = False  #: accepted or not
 
 
 ActorCommand = DoSubscribe | DoUnsubscribe | DoPublish | DoSlow | DoDisconnect | DoReconnect | DoLeave

@@ -62,6 +62,10 @@ class Publishing:
         topic = canonical_topic(publish.topic)
         self._running.append(_Running(command.ticket, topic, publish.interval_ns, due, publish.count, drawn))
 
+    def stop(self) -> None:
+        """Publish nothing more."""
+        self._running.clear()
+
     def next_due(self) -> Instant | None:
         """When something is to be published next."""
         return min([running.due for running in self._running], default=None)

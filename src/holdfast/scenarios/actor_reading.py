@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.client.input import Consumed
 from holdfast.client.item import Gap
+from holdfast.client.member import MemberCore
 from holdfast.client.protocol import ClientCore
 from holdfast.clock import Instant
 from holdfast.events.packed import unpack
@@ -24,7 +25,7 @@ __all__ = ["Reading"]
 class Reading:
     """Items between the client and the application, in the order of their delivery."""
 
-    def __init__(self, subscriber: str, core: ClientCore) -> None:
+    def __init__(self, subscriber: str, core: ClientCore | MemberCore) -> None:
         self._subscriber = subscriber
         self._core = core
         self._per_event_ns = 0
@@ -108,6 +109,9 @@ class Reading:
                 "topic": unpack(item.event).topic,
                 "pubend": item.publisher,
                 "tick": item.n,
-                "tags": [{"lead": tag.lead, "seq": tag.number, "bar": tag.bar} for tag in tags],
+                "tags": [
+                    {"lead": tag.lead, "incarnation": tag.incarnation, "seq": tag.number, "bar": tag.bar}
+                    for tag in tags
+                ],
             },
         )

@@ -39,6 +39,7 @@ __all__ = [
     "Unfreeze",
     "Unsubscribe",
     "Wait",
+    "names_in",
     "numbered_subscription",
 ]
 
@@ -315,3 +316,20 @@ _Links: TypeAlias = Cut | Isolate | Heal | SetLink | ClockShift
 #: What may stand behind ``At``: whatever does not wait.
 Timed: TypeAlias = _Clients | _Processes | _Links | Status
 Command: TypeAlias = Timed | Wait | Drain | At
+
+
+def names_in(command: Command) -> tuple[str, ...]:
+    """The sites and processes a line speaks of as being there: a script may name some before they join."""
+    match command:
+        case Subscribe(name) | Unsubscribe(name) | Disconnect(name) | Reconnect(name) | Slow(name):
+            return (name,)
+        case Publish(name) | Crash(name) | Restart(name) | Freeze(name) | Unfreeze(name):
+            return (name,)
+        case Leave(name) | Expel(name) | ClockShift(name) | Isolate(name) | Heal(name, None):
+            return (name,)
+        case Cut(a, b) | Heal(a, str(b)) | SetLink(Link(a, b)):
+            return a, b
+        case At(_, timed):
+            return names_in(timed)
+        case _:
+            return ()

@@ -4,8 +4,11 @@
 items." Which Publish commands run, and whether anything is under way between two processes, each world knows in its own
 way. What is left to say is who counts as connected:
 
-- A client that has lost its broker will be connected again as long as that runs and is within reach; it still holds its
-  items. Of one whose broker is down, frozen or cut off, or that the script has unplugged, nothing is expected.
+- A client that is not connected will be again as long as its broker runs and is not cut off from it, or, where it is a
+  node of the overlay, another broker within its reach; it still holds its items. Of one that nobody can connect, or
+  that the script has unplugged, nothing is expected.
+- A broker is connected with whoever is there. What it holds for somebody who is down is undelivered, however long that
+  lasts: a network has not drained before he is back, or was expelled.
 - A frozen process cannot say what it holds. It is connected as long as somebody who runs has not given it up.
 """
 
@@ -17,6 +20,7 @@ from dataclasses import dataclass
 from holdfast.broker.broker import Broker
 from holdfast.scenarios.actor import Actor
 from holdfast.scenarios.topology import Configuration
+from holdfast.scenarios.vicinity import brokers_in_reach
 
 __all__ = ["Standing", "is_drained", "standing_of"]
 
@@ -44,7 +48,7 @@ def is_drained(
     frozen: Collection[str],
     is_cut: Callable[[str, str], bool],
 ) -> bool:
-    """Whether no live, connected process holds anything; those neither running nor frozen are down."""
+    """Whether no live, connected process holds anything; those neither running nor frozen are down, or have left."""
     for name, standing in running.items():
         if any(peer in frozen for peer in standing.peers):
             return False
@@ -59,6 +63,7 @@ def _will_connect(
     running: Mapping[str, Standing],
     is_cut: Callable[[str, str], bool],
 ) -> bool:
-    broker = configuration.parent_of(client)
-    assert broker is not None, f"{client} is a client and has a broker"
-    return broker in running and not is_cut(client, broker) and not running[client].is_unplugged
+    if running[client].is_unplugged:
+        return False
+    brokers = brokers_in_reach(configuration, client)
+    return any(broker in running and not is_cut(client, broker) for broker in brokers)

@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from holdfast.broker import settings as broker
 from holdfast.broker.broker import Broker
 from holdfast.client import settings as client
 from holdfast.clock import MILLISECOND
-from holdfast.messages.streams import Order
+from holdfast.messages.overlay import Join, Role
+from holdfast.messages.streams import Guarantee, Order
+from holdfast.node.settings import Acknowledge, NodeSettings
 from holdfast.scenarios.actor import Actor
 from holdfast.scenarios.topology import Configuration, Process
+from holdfast.scenarios.vicinity import brokers_near
 
 __all__ = [
     "UNACKNOWLEDGED_MAX",
@@ -22,6 +25,7 @@ __all__ = [
     "broker_status",
     "client_settings",
     "is_settled",
+    "membership",
 ]
 
 #: A scenario is one stream with the topics ``#``.
@@ -34,27 +38,44 @@ _BACKOFF_MIN_NS: Final = 50 * MILLISECOND
 
 
 def broker_settings(
-    configuration: Configuration, process: Process, incarnation: int, address: Callable[[str], str]
+    configuration: Configuration,
+    process: Process,
+    incarnation: int,
+    address: Callable[[str], str],
+    *,
+    joins: bool = False,
 ) -> broker.Settings:
-    """What a broker is told."""
-    parent = configuration.parent_of(process.name)
+    """What a broker is told; ``joins``: the others do not know it yet."""
     neighbours = tuple(
-        broker.Neighbour(name, address(name) if name == parent else None)
-        for name in configuration.neighbours(process.name)
-        if configuration.process(name).kind == "broker"
+        broker.Neighbour(join.node, join.address, None if join.beside == process.name else join.beside)
+        for join in _places(configuration, process, address)
     )
     return broker.Settings(
         process.name,
         incarnation,
         neighbours,
-        streams=(broker.Stream(STREAM, ("#",), _order(configuration)),),
+        streams=(broker.Stream(STREAM, ("#",), _order(configuration), Guarantee(configuration.guarantee)),),
         routing=broker.Routing(configuration.routing),
+        home=configuration.parent_of(process.name) if joins else None,
+        address=address(process.name) if joins else None,
+        delta=configuration.delta,
+        acknowledge=Acknowledge(configuration.acknowledge),
+        refill=configuration.refill,
+        dack_every_ns=configuration.dack_every_ns,
         trace_forwards=configuration.logging == "full",
         heartbeat_ns=configuration.heartbeat_ns,
         detect_after_ns=configuration.detect_after_ns,
         probe_every_ns=configuration.probe_every_ns,
         client_heartbeat_ns=configuration.heartbeat_ns,
     )
+
+
+def _places(configuration: Configuration, process: Process, address: Callable[[str], str]) -> Iterator[Join]:
+    """The brokers a process knows. A child dials its parent, not the other way."""
+    parent = configuration.parent_of(process.name)
+    for name, beside, distance in brokers_near(configuration, process.name):
+        is_child = distance == 1 and name != parent
+        yield Join(name, Role.BROKER, beside, None if is_child else address(name), 0)
 
 
 def _order(configuration: Configuration) -> Order:
@@ -75,7 +96,33 @@ def client_settings(
         detect_after_ns=configuration.detect_after_ns,
         backoff_min_ns=min(_BACKOFF_MIN_NS, configuration.probe_every_ns),
         backoff_max_ns=configuration.probe_every_ns,
+        stream=STREAM,
         unacknowledged_max=UNACKNOWLEDGED_MAX,
+    )
+
+
+def membership(
+    configuration: Configuration, process: Process, incarnation: int, address: Callable[[str], str]
+) -> NodeSettings | None:
+    """What a client of a reliable network is told as a node of the overlay; None in any other."""
+    if configuration.guarantee != "reliable":
+        return None
+    return NodeSettings(
+        process.name,
+        incarnation,
+        Role.PUBLISHER if process.kind == "publisher" else Role.SUBSCRIBER,
+        configuration.delta,
+        tuple(_places(configuration, process, address)),
+        home=configuration.parent_of(process.name),
+        address=address(process.name),
+        acknowledge=Acknowledge(configuration.acknowledge),
+        refill=configuration.refill,
+        floods=configuration.routing == "flooding",
+        trace_forwards=configuration.logging == "full",
+        heartbeat_ns=configuration.heartbeat_ns,
+        detect_after_ns=configuration.detect_after_ns,
+        probe_every_ns=configuration.probe_every_ns,
+        dack_every_ns=configuration.dack_every_ns,
     )
 
 
@@ -87,7 +134,7 @@ def is_settled(core: Broker | Actor, *, to_all: bool) -> bool:
     """
     if isinstance(core, Actor):
         return core.is_settled
-    return all(port.is_active for port in core.neighbours.ports) if to_all else core.is_ready
+    return core.node.is_connected_to_all if to_all else core.is_ready
 
 
 def broker_status(broker: Broker) -> dict[str, Any]:
@@ -98,5 +145,9 @@ def broker_status(broker: Broker) -> dict[str, Any]:
     return {
         "tables": {"subscriptions": status["subscriptions"]},
         "queues": {"held": held, "counters": status["counters"]},
-        "connections": {"neighbours": neighbours, "clients": status["clients"]},
+        "connections": {
+            "neighbours": neighbours,
+            "clients": status["clients"],
+            "overlay": status["overlay"],
+        },
     }

@@ -81,6 +81,14 @@ class Script:
             (command for command in self.commands if isinstance(command, At)), key=lambda at: at.at_ns
         )
 
+    def network(self, configuration: Configuration) -> Configuration:
+        """Everybody who is ever there: those of the configuration, and those who join."""
+        for command in self.commands:
+            inner = command.command if isinstance(command, At) else command
+            if isinstance(inner, Join):
+                configuration = configuration.joined_by(inner.process)
+        return configuration
+
     def __str__(self) -> str:
         lines: list[str] = []
         for command in self.commands:
@@ -140,7 +148,7 @@ class _Reader:
     def read(self, line: Line) -> Command:
         command = self.command(line)
         line.end()
-        refused = refused_command(command)
+        refused = refused_command(command, self.configuration)
         if refused is not None:
             line.fail(*refused)
         return command
@@ -249,7 +257,7 @@ class _Reader:
     def join(self, line: Line) -> Command:
         line.keyword("Process")
         process = read_process(line)
-        joined = replace(self.configuration, processes=(*self.configuration.processes, process))
+        joined = self.configuration.joined_by(process)
         for _, problem, expected in objections(joined, {}):
             line.fail(problem, expected)
         self.configuration = joined

@@ -9,7 +9,7 @@ one broker; all names are different; every name that is mentioned exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
@@ -139,6 +139,14 @@ class Configuration:
         return "".join(f"{part}\n" for part in parts)
 
     # Sites and processes
+
+    def joined_by(self, process: Process) -> Configuration:
+        """The network with one process more."""
+        return replace(self, processes=(*self.processes, process))
+
+    def has(self, name: str) -> bool:
+        """Whether a name stands for a process: its own, or the broker of a site."""
+        return name in self._processes or name in self._brokers
 
     def process(self, name: str) -> Process:
         """The process of this name; KeyError if there is none."""

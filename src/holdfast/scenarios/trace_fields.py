@@ -96,7 +96,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Form]]] = {
     "subscribed": {**_ASKED, "partial": _LIST},
     "unsubscribe": _ASKED,
     "unsubscribed": _ASKED,
-    "upgraded": {**_SUBSCRIPTION, "cleared": _LIST},
+    "upgraded": {**_SUBSCRIPTION, "cleared": _LIST, "partial": _LIST},
     "deliver": {**_SUBSCRIPTION, **_EVENT, "topic": _TEXT, "pubend": _TEXT, "tick": _INT, "tags": _LIST},
     "silence": _RANGE,
     "gap": {**_RANGE, "reason": _TEXT},

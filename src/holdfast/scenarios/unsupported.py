@@ -1,8 +1,6 @@
 """What the scenario language can say and Holdfast cannot do yet: refused by name, never ignored.
 
 Everything here is read and printed like the rest; whoever builds a part deletes its entry, here and nowhere else.
-``Acknowledge`` and ``Refill`` are no entries: best-effort has nothing to acknowledge or refill, so they ask for
-nothing that is missing.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from holdfast.scenarios.commands import At, ClockShift, Command, Expel, Join, Leave, Reconnect, Subscribe
-from holdfast.scenarios.topology import Kind, Process
+from holdfast.scenarios.topology import Configuration, Kind, Process
 
 __all__ = ["refused_command", "refused_process", "refused_setting"]
 
@@ -20,9 +18,8 @@ Refusal: TypeAlias = tuple[str, str]
 
 #: By field of ``Configuration``: the values that exist, as a test and in words.
 SETTINGS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "guarantee": (lambda value: value == "best-effort", "Guarantee best-effort"),
+    "guarantee": (lambda value: value in ("best-effort", "reliable"), "Guarantee best-effort or reliable"),
     "ordering": (lambda value: value != "TOTAL", "Ordering NO or FIFO"),
-    "delta": (lambda value: value == 0, "Delta 0"),
     "aggregation": (lambda value: value is False, "Aggregation off"),
     "failover_after_ns": (lambda value: value is None, "no FailoverAfter"),
     "retain_ns": (lambda value: value is None, "no Retain"),
@@ -32,14 +29,31 @@ SETTINGS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
 #: By kind of process.
 PROCESSES: Final[Mapping[Kind, str]] = {"archive": "broker, publisher or subscriber"}
 
-#: By type of command: whether this one is missing, what it is called, and what to write instead.
-COMMANDS: Final[Mapping[type, tuple[Callable[[Any], bool], str, str]]] = {
-    Subscribe: (lambda command: command.durable, "Durable", "a subscription that ends with its connection"),
-    Reconnect: (lambda command: command.site is not None, "Reconnect On SITE", "Reconnect to the same site"),
-    Join: (lambda command: True, "Join", "all processes in the configuration"),
-    Leave: (lambda command: True, "Leave", "Crash, or Disconnect for a subscriber"),
-    Expel: (lambda command: True, "Expel", "Crash, or Isolate"),
-    ClockShift: (lambda command: True, "Clock", "a script that leaves the clocks alone"),
+
+def _names_broker(command: Leave | Expel, network: Configuration) -> bool:
+    return network.process(command.process).kind == "broker"
+
+
+#: By type of command: whether this one is missing in a network, what it is called, and what to write instead.
+COMMANDS: Final[Mapping[type, tuple[Callable[[Any, Configuration], bool], str, str]]] = {
+    Subscribe: (
+        lambda command, _: command.durable,
+        "Durable",
+        "a subscription that ends with its connection",
+    ),
+    Reconnect: (
+        lambda command, _: command.site is not None,
+        "Reconnect On SITE",
+        "Reconnect to the same site",
+    ),
+    Join: (lambda command, _: command.process.kind in PROCESSES, "Join of an archive", PROCESSES["archive"]),
+    Leave: (_names_broker, "Leave of a broker", "the name of a publisher or subscriber"),
+    Expel: (
+        lambda command, network: network.guarantee != "reliable" or _names_broker(command, network),
+        "Expel of anybody but a client of a reliable network",
+        "Leave, or Crash",
+    ),
+    ClockShift: (lambda command, _: True, "Clock", "a script that leaves the clocks alone"),
 }
 
 
@@ -55,11 +69,11 @@ def refused_process(process: Process) -> Refusal | None:
     return None if instead is None else (f"processes of the kind {process.kind} do not exist yet", instead)
 
 
-def refused_command(command: Command) -> Refusal | None:
-    """Why a command is refused, if it does not exist yet."""
+def refused_command(command: Command, network: Configuration) -> Refusal | None:
+    """Why a command is refused, if it does not exist yet; ``network`` has everybody who has joined."""
     if isinstance(command, At):
-        return refused_command(command.command)
+        return refused_command(command.command, network)
     entry = COMMANDS.get(type(command))
-    if entry is None or not entry[0](command):
+    if entry is None or not entry[0](command, network):
         return None
     return f"{entry[1]} does not exist yet", entry[2]

@@ -19,9 +19,10 @@ from holdfast.overlay.transport import Core
 from holdfast.scenarios.actor import Actor
 from holdfast.scenarios.actor_commands import Done, Reserve, Wish
 from holdfast.scenarios.drain import Standing, is_drained, standing_of
-from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled
+from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled, membership
 from holdfast.scenarios.topology import MASTER, Configuration, Process
 from holdfast.scenarios.trace import TraceLine
+from holdfast.scenarios.vicinity import brokers_in_reach
 from holdfast.simulator.transcript import Transcript
 from holdfast.simulator.world import MakeCore, Node, World, address_of
 
@@ -37,7 +38,8 @@ class Ticket(NamedTuple):
     """Somebody has not completed what the script asked of him."""
 
     holder: str
-    is_publish: bool  #: until it is given back, the run is not drained
+    is_publish: bool = False  #: until it is given back, the run is not drained
+    is_leave: bool = False  #: when it is given back, the holder is gone
 
 
 class Cast:
@@ -54,8 +56,10 @@ class Cast:
         self.configuration = configuration
         self.trace: list[TraceLine] = []
         self.script_began: Instant | None = None
-        self.wishes: dict[str, dict[str, Wish]] = {process.name: {} for process in configuration.processes}
+        self.wishes: dict[str, dict[str, Wish]] = {}
         self.open_tickets: dict[int, Ticket] = {}
+        self._left: dict[str, None] = {}  #: who has said goodbye; its program is as good as down
+        self._expelled: dict[str, None] = {}
         self._status_owed: dict[str, int] = {}  #: how many lines, by frozen process
         self._make_broker = make_broker
         self._positions: dict[str, int] = {}
@@ -72,25 +76,29 @@ class Cast:
         for process in configuration.processes:
             self._enter(process)
 
-    def _enter(self, process: Process) -> None:
+    def _enter(self, process: Process, *, joins: bool = False) -> None:
         is_broker = process.kind == "broker"
+        self.wishes[process.name] = {}
         self.world.add(
             process.name,
-            self._broker_maker(process) if is_broker else self._actor_maker(process),
+            self._broker_maker(process, joins) if is_broker else self._actor_maker(process),
             buffer_bytes_max=BROKER_BUFFER_BYTES if is_broker else CLIENT_BUFFER_BYTES,
         )
 
-    def _broker_maker(self, process: Process) -> MakeCore:
+    def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
-            return self._make_broker(broker_settings(self.configuration, process, incarnation, address_of))
+            settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
+            return self._make_broker(settings)
 
         return make
 
     def _actor_maker(self, process: Process) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = client_settings(self.configuration, process, incarnation, address_of)
+            member = membership(self.configuration, process, incarnation, address_of)
             reserved = int(self.world.nodes[process.name].disk.read(_NUMBERS_FILE) or b"0")
-            return Actor(settings, first_number=reserved + 1, wishes=list(self.wishes[process.name].values()))
+            wishes = list(self.wishes[process.name].values())
+            return Actor(settings, member, first_number=reserved + 1, wishes=wishes)
 
         return make
 
@@ -107,7 +115,10 @@ class Cast:
     def _on_effect(self, node: str, effect: Any) -> None:
         match effect:
             case Done(ticket):
-                self.open_tickets.pop(ticket, None)
+                done = self.open_tickets.pop(ticket, None)
+                if done is not None and done.is_leave:
+                    self._left[node] = None
+                    self._drop_tickets(node)
             case Reserve(upto):
                 self.world.nodes[node].disk.replace(_NUMBERS_FILE, b"%d" % upto)
             case _:
@@ -115,10 +126,34 @@ class Cast:
 
     # What is done to them
 
+    def join(self, process: Process) -> None:
+        """Put one more process into the network."""
+        self.configuration = self.configuration.joined_by(process)
+        self._enter(process, joins=True)
+
+    def expel(self, name: str) -> str | None:
+        """A client is not expected back. The broker to be told, the nearest that runs and knows it, if there is one."""
+        near = brokers_in_reach(self.configuration, name)
+        broker = next((broker for broker in near if self.world.nodes[broker].is_running), None)
+        if broker is not None:
+            self._expelled[name] = None
+        return broker
+
+    def restart(self, name: str) -> None:
+        """Begin another life of a process that is down, or has left."""
+        if name in self._left:
+            self.world.crash(name)
+        self._left.pop(name, None)
+        self._expelled.pop(name, None)
+        self.world.restart(name)
+
     def crash(self, name: str) -> None:
         """Kill a process; nobody waits for its answers any more."""
         self.world.crash(name)
         self._status_owed.pop(name, None)
+        self._drop_tickets(name)
+
+    def _drop_tickets(self, name: str) -> None:
         for number in [number for number, ticket in self.open_tickets.items() if ticket.holder == name]:
             del self.open_tickets[number]
 
@@ -131,8 +166,8 @@ class Cast:
     # How they are
 
     def is_up(self, name: str) -> bool:
-        """Whether a process has not crashed."""
-        return self.world.nodes[name].is_up
+        """Whether a process has neither crashed nor left."""
+        return self.world.nodes[name].is_up and name not in self._left
 
     def is_settled(self, name: str, *, to_all: bool = False) -> bool:
         """Whether a process that is up is connected, as ``roles`` has it."""
@@ -153,7 +188,10 @@ class Cast:
         if network.in_flight or any(ticket.is_publish for ticket in self.open_tickets.values()):
             return False
         nodes = self.world.nodes
-        running = {name: self._standing(node) for name, node in nodes.items() if node.is_running}
+        gone = self._left | self._expelled
+        running = {
+            name: self._standing(node) for name, node in nodes.items() if node.is_running and name not in gone
+        }
         frozen = [name for name, node in nodes.items() if node.is_frozen]
         return is_drained(self.configuration, running, frozen, lambda a, b: network.link(a, b).is_cut)
 
@@ -167,7 +205,7 @@ class Cast:
         for name, node in self.world.nodes.items():
             if node.is_frozen:
                 self._status_owed[name] = self._status_owed.get(name, 0) + 1
-            elif node.is_up:
+            elif self.is_up(name):
                 self._write_status(name)
 
     def _write_status(self, name: str) -> None:

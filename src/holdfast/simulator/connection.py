@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from holdfast.clock import Instant
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Relay
 from holdfast.messages.publications import Deliveries, Publications, Publish
 from holdfast.simulator.links import Link
 from holdfast.wire.frame import HEADER_BYTES, FrameNumbers, FrameReader
@@ -34,7 +35,7 @@ _CONTROL_BYTES: Final = HEADER_BYTES + 64
 def bytes_of(message: Message) -> int:
     """About how long a message is on the wire; the same whether or not it is really encoded."""
     match message:
-        case Publications(_, batch, at) | Deliveries(_, batch, at):
+        case Publications(_, batch, at) | Deliveries(_, batch, at) | Relay(_, batch, at):
             return sum(len(batch.publications[i].event) + _AROUND_EVENT_BYTES for i in at)
         case Publish(batch):
             return sum(len(publication.event) + _AROUND_EVENT_BYTES for publication in batch.publications)

@@ -2,8 +2,8 @@
 
 The script begins when every process is connected. Commands that wait do so for five seconds at most; ``At``
 lines run at their time and wait for nothing; the end of the script waits for the last of them, drains, and
-stops every process. What is said to a process that is down is not heard, and what would change nothing
-(crashing what is down) is left out of the trace.
+stops every process. What is said to a process that is down, or has not joined yet, is not heard, and what would
+change nothing (crashing what is down) is left out of the trace.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from holdfast.broker.broker import Broker
+from holdfast.broker.input import Expel as ExpelNode
 from holdfast.broker.input import Stop
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.errors import HoldfastError
@@ -32,9 +33,12 @@ from holdfast.scenarios.commands import (
     Cut,
     Disconnect,
     Drain,
+    Expel,
     Freeze,
     Heal,
     Isolate,
+    Join,
+    Leave,
     Publish,
     Reconnect,
     Restart,
@@ -45,6 +49,7 @@ from holdfast.scenarios.commands import (
     Unfreeze,
     Unsubscribe,
     Wait,
+    names_in,
 )
 from holdfast.scenarios.script import COMPLETION_MAX_NS, FINAL_DRAIN_NS, Script
 from holdfast.scenarios.topology import Configuration
@@ -101,15 +106,20 @@ class _Run:
     def __init__(self, cast: Cast, script: Script) -> None:
         self.cast = cast
         self.world = cast.world
-        self.configuration = cast.configuration
         self.script = script
         self._tickets = 0
+
+    @property
+    def configuration(self) -> Configuration:
+        """The network as it is now."""
+        return self.cast.configuration
 
     def play(self, transcript: Transcript | None) -> Result:
         if not self.world.run_while(lambda: bool(self.cast.unsettled()), CONNECT_MAX_NS):
             raise NotConnected(self.cast.unsettled())
         began = self.cast.script_began = self.world.now
-        self.cast.write(MASTER, "run", run_fields(self.configuration, "simulator"))
+        everybody = self.script.network(self.configuration)
+        self.cast.write(MASTER, "run", run_fields(everybody, "simulator"))
         timed = self.script.timed
         for at in timed:
             self.world.clock.at(began + at.at_ns, self._run_timed, at.command)
@@ -137,18 +147,24 @@ class _Run:
         for stopped in (("publisher", "subscriber"), ("broker",)):
             for process in self.configuration.processes:
                 if process.kind in stopped:
-                    leaving = Stop() if process.kind == "broker" else DoLeave(self._ticket(process.name))
+                    leaving = (
+                        Stop()
+                        if process.kind == "broker"
+                        else DoLeave(self._ticket(process.name), at_once=True)
+                    )
                     self.world.submit(process.name, leaving)
             self.world.run_for(STOP_NS)
 
-    def _ticket(self, process: str, *, is_publish: bool = False) -> int:
+    def _ticket(self, process: str, *, is_publish: bool = False, is_leave: bool = False) -> int:
         self._tickets += 1
-        self.cast.open_tickets[self._tickets] = Ticket(process, is_publish)
+        self.cast.open_tickets[self._tickets] = Ticket(process, is_publish, is_leave)
         return self._tickets
 
     # Commands; each gives what the script waits for while it is true, if anything
 
     def _perform(self, command: Command) -> Callable[[], bool] | None:
+        if not all(map(self.configuration.has, names_in(command))):
+            return None
         match command:
             case Subscribe(subscriber=name) | Unsubscribe(subscriber=name) | Reconnect(subscriber=name):
                 return self._ask_subscriber(name, command)
@@ -171,6 +187,8 @@ class _Run:
                 self.cast.write_status()
             case Crash(name) | Restart(name) | Freeze(name) | Unfreeze(name):
                 return self._change_process(name, command)
+            case Join() | Leave() | Expel():
+                return self._change_network(command)
             case _:
                 self._change_link(command)
         return None
@@ -197,20 +215,41 @@ class _Run:
         self, name: str, command: Crash | Restart | Freeze | Unfreeze
     ) -> Callable[[], bool] | None:
         node = self.world.nodes[name]
+        is_up = self.cast.is_up(name)
         match command:
-            case Crash() if node.is_up:
+            case Crash() if is_up:
                 self.cast.crash(name)
                 self._write("crash", name)
-            case Restart() if not node.is_up:
-                self.world.restart(name)
+            case Restart() if not is_up:
+                self.cast.restart(name)
                 self._write("restart", name)
-                return lambda: node.is_up and not self.cast.is_settled(name)
-            case Freeze() if node.is_running:
+                return lambda: self._is_coming(name)
+            case Freeze() if is_up and not node.is_frozen:
                 self.world.freeze(name)
                 self._write("freeze", name)
             case Unfreeze() if node.is_frozen:
                 self._write("unfreeze", name)
                 self.cast.unfreeze(name)
+        return None
+
+    def _is_coming(self, name: str) -> bool:
+        """Whether a process lives that is not connected yet."""
+        return self.cast.is_up(name) and not self.cast.is_settled(name)
+
+    def _change_network(self, command: Join | Leave | Expel) -> Callable[[], bool] | None:
+        match command:
+            case Join(process):
+                self._write("join", process.name)
+                self.cast.join(process)
+                return lambda: self._is_coming(process.name)
+            case Leave(name) if self.cast.is_up(name):
+                self._write("leave", name)
+                ticket = self._ticket(name, is_leave=True)
+                self.world.submit(name, DoLeave(ticket))
+                return lambda: ticket in self.cast.open_tickets and not self.world.nodes[name].is_frozen
+            case Expel(name) if (broker := self.cast.expel(name)) is not None:
+                self._write("leave", name)
+                self.world.submit(broker, ExpelNode(name))
         return None
 
     def _change_link(self, command: Any) -> None:

@@ -12,21 +12,42 @@ came in, ``>`` for what went out, ``=`` for a state: a trace line, a log line, a
        5.260000  broker5      < publisher00: Publish(publisher00#1)
        5.260000  broker5      > broker3: Publications(publisher00#1)
        5.260000  broker5      > subscriber5: Deliveries(publisher00#1 to 1)
+       5.280000  B3           < B2: Relay(P#1, P#2; P:1-2 B1:⊥ B2:3-4)
+       6.000000  B3           > B2: DepthAck(B3 has B2:4, P:2/1)
 
+A ``Relay`` shows the way it came: each node with its numbers for these publications, ⊥ where it was bypassed, and the
+node's incarnation, as in ``B2.3:4``, from its second on. A ``DepthAck`` shows what a node has of which other: up to the
+number before the stroke it has come, up to the one behind it it has been discarded; without a stroke they are the same.
 Heartbeats and wakes are left out: they would be most of it. Only the last ``lines_max`` lines are kept.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from holdfast.clock import SECOND, Instant
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Accepted, Deliveries, Publication, Publications, Publish
+from holdfast.messages.overlay import DepthAck, Holding, Join, Relay, Step, Trail
+from holdfast.messages.publications import Accepted, Deliveries, Publication, Publications, Publish, Tag
 from holdfast.messages.session import Goodbye, Heartbeat, Hello, Welcome
-from holdfast.messages.subscriptions import Confirmed, Subscribe, Table, Unsubscribe, Withdrawn
+from holdfast.messages.subscriptions import (
+    Cleared,
+    Confirmed,
+    Crossed,
+    Grave,
+    Heal,
+    Healed,
+    Known,
+    Lore,
+    Partition,
+    Subscribe,
+    Unsubscribe,
+    Upgraded,
+    UpgradeTaken,
+    Withdrawn,
+)
 from holdfast.overlay.transport import (
     Close,
     Connect,
@@ -47,7 +68,7 @@ __all__ = ["HEADING", "LINES_MAX", "Transcript"]
 
 LINES_MAX: Final = 100_000
 HEADING: Final = "       time  node           what"
-_IDS_SHOWN_MAX: Final = 3
+_SHOWN_MAX: Final = 3
 
 
 class Transcript:
@@ -135,8 +156,6 @@ def _message(message: Message) -> str:
             return f"Subscribe({subscription}, {filter})"
         case Confirmed(subscription) | Unsubscribe(subscription) | Withdrawn(subscription):
             return f"{type(message).__name__}({subscription})"
-        case Table(rows, last):
-            return f"Table({', '.join(str(row.subscription) for row in rows)}{'' if last else ' …'})"
         case Publish(batch):
             return f"Publish({_ids(batch.publications)})"
         case Publications(_, batch, at):
@@ -148,13 +167,106 @@ def _message(message: Message) -> str:
         case Accepted(upto):
             return f"Accepted({upto})"
         case _:
+            return _overlay_message(message)
+
+
+def _overlay_message(message: Message) -> str:
+    match message:
+        case Relay():
+            return f"Relay({_relay(message)})"
+        case DepthAck(holdings):
+            return f"DepthAck({_holdings(holdings)})"
+        case Lore(rows, graves):
+            told = _few([_known(row) for row in rows]), _few([_grave(grave) for grave in graves], "over: ")
+            return f"Lore({'; '.join(filter(None, told))})"
+        case Heal(partition, rows, last):
+            told = _partition(partition), _few([_known(row) for row in rows], "; ")
+            return f"Heal({''.join(told)}{'' if last else ' …'})"
+        case Healed(partition, partial):
+            return f"Healed({_partition(partition)}{_partitions(partial)})"
+        case Upgraded(subscription, cleared, partial):
+            return f"Upgraded({subscription}{_partitions(cleared, 'cleared')}{_partitions(partial)})"
+        case UpgradeTaken(subscription, cleared):
+            return f"UpgradeTaken({subscription}{_partitions(cleared, 'cleared')})"
+        case Crossed(partition) | Cleared(partition):
+            return f"{type(message).__name__}({_partition(partition)})"
+        case Join(node, role, beside, _, incarnation):
+            return f"Join({node}, {role}, incarnation {incarnation}, beside {beside})"
+        case _:
             return _shown(message)
 
 
+def _relay(relay: Relay) -> str:
+    parts = [f"{_ids([relay.batch.publications[i] for i in relay.at])}; {_trail(relay.trail)}"]
+    numbers = dict.fromkeys(number for each in relay.subscriptions or () for number in each)
+    if numbers:
+        parts.append(f"to {', '.join(map(str, numbers))}")
+    if relay.tags:
+        parts.append(f"tagged {_few([_tag(tag) for tag in relay.tags])}")
+    parts += [mark for mark, is_so in (("again", relay.again), ("refill", relay.refill)) if is_so]
+    return "; ".join(parts)
+
+
+def _trail(trail: Trail) -> str:
+    columns = iter(trail.numbers)
+    return " ".join(_step(step, columns) for step in trail.steps) or "from here"
+
+
+def _step(step: Step, columns: Iterator[Sequence[int]]) -> str:
+    if step.incarnation is None:
+        return f"{step.node}:⊥"
+    life = "" if step.incarnation == 1 else f".{step.incarnation}"
+    return f"{step.node}{life}:{_span(next(columns, ()))}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    if not numbers:
+        return "?"
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+
+
+def _holdings(holdings: Sequence[Holding]) -> str:
+    by_node: dict[str, list[str]] = {}
+    for each in holdings:
+        life = "" if each.life == 1 else f".{each.life}"
+        gone = "" if each.discarded == each.arrived else f"/{each.discarded}"
+        by_node.setdefault(each.node, []).append(f"{each.numbered_by}{life}:{each.arrived}{gone}")
+    return _few([f"{node} has {', '.join(has)}" for node, has in by_node.items()], between="; ")
+
+
+def _known(row: Known) -> str:
+    return f"{row.subscription} by {' '.join(row.route)}{_partitions(row.partial)}"
+
+
+def _grave(grave: Grave) -> str:
+    span = f"{grave.first}" if grave.first == grave.last else f"{grave.first}-{grave.last}"
+    return f"{grave.subscriber}.{grave.incarnation}#{span}"
+
+
+def _partition(partition: Partition) -> str:
+    return (
+        f"{partition.lead}.{partition.incarnation}#{partition.number} without {' '.join(partition.fragment)}"
+    )
+
+
+def _partitions(partitions: Sequence[Partition], word: str = "partial") -> str:
+    return _few([_partition(each) for each in partitions], f", {word}: ")
+
+
+def _tag(tag: Tag) -> str:
+    return f"{tag.lead}.{tag.incarnation}#{tag.number}{'|' if tag.bar else ''}"
+
+
 def _ids(publications: Sequence[Publication]) -> str:
-    shown = [str(publication.id) for publication in publications[:_IDS_SHOWN_MAX]]
-    more = len(publications) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return _few([str(publication.id) for publication in publications])
+
+
+def _few(texts: Sequence[str], before: str = "", *, between: str = ", ") -> str:
+    """The first of them, and how many more there are; nothing at all if there are none."""
+    if not texts:
+        return ""
+    more = len(texts) - _SHOWN_MAX
+    return before + between.join(texts[:_SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _shown(value: Any) -> str:

@@ -39,10 +39,10 @@ def test_flooding_is_exempt_and_so_is_the_publishers_own_link() -> None:
     assert wasted(own) == []
 
 
-@pytest.mark.parametrize("change", ["subscribe", "unsubscribed", "crash", "heal"])
+@pytest.mark.parametrize("change", ["subscribe", "unsubscribed", "restart", "heal"])
 def test_copies_sent_while_things_change_are_not_judged(change: str) -> None:
     lines = good_run()
-    if change in ("crash", "heal"):
+    if change in ("restart", "heal"):
         lines.fault(20, change, "b2")
     else:
         lines.ask(20, change, "s2", "c", "other")
@@ -90,3 +90,12 @@ def test_a_filter_the_trace_cannot_judge_counts_as_interest() -> None:
     lines.publish(5, 1)
     lines.forward(5, 1, "b0", "b1")
     assert wasted(lines) == []
+
+
+def test_copies_sent_while_something_is_broken_are_not_judged() -> None:
+    lines = good_run()
+    lines.fault(20, "crash", "b2")
+    lines.forward(25, 4, "b0", "b2")
+    lines.fault(26, "restart", "b2")
+    lines.forward(28, 4, "b0", "b2")
+    assert wasted(lines) == ["from b0 to b2"]

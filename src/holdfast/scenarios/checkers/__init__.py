@@ -7,11 +7,13 @@ from math import inf
 
 from holdfast.scenarios.checkers.acceptance import acceptance
 from holdfast.scenarios.checkers.completeness import completeness
+from holdfast.scenarios.checkers.copies import copies
 from holdfast.scenarios.checkers.duplicates import duplicates
 from holdfast.scenarios.checkers.fifo import fifo
 from holdfast.scenarios.checkers.history import History
 from holdfast.scenarios.checkers.no_interest import no_interest
 from holdfast.scenarios.checkers.soundness import soundness
+from holdfast.scenarios.checkers.tags import tags
 from holdfast.scenarios.checkers.violation import Violation
 from holdfast.scenarios.checkers.wellformed import wellformed
 from holdfast.scenarios.trace import TraceLine
@@ -30,7 +32,7 @@ def check_all(
 
     ``healed_at`` is the time from which on liveness is claimed although something broke before (``acceptance``,
     ``completeness``), ``grace_seconds`` how long subscriptions must have stood still for traffic to be judged
-    (``no_interest``), ``in_flight_seconds`` how long an event may be on its way when its subscription ends
+    (``no_interest``, ``copies``), ``in_flight_seconds`` how long an event may be on its way when its subscription ends
     (``completeness``).
     """
     history = History(trace)
@@ -39,7 +41,9 @@ def check_all(
         *duplicates(history),
         *fifo(history),
         *soundness(history),
+        *tags(history),
         *acceptance(history, healed_at=healed_at),
         *completeness(history, healed_at=healed_at, in_flight_seconds=in_flight_seconds),
         *no_interest(history, grace_seconds=grace_seconds),
+        *copies(history, grace_seconds=grace_seconds),
     ]

@@ -1,28 +1,35 @@
-"""Everything that is owed arrives: matching, accepted events published while the subscription stood.
+"""Everything that is owed arrives: matching, accepted events published while the subscription stood [contracts.md §5].
 
 A subscription stands from ``subscribed`` to ``unsubscribe``, or to its subscriber's crash, or to its disconnection
-unless it is durable. What was still in flight when it ended is not owed: per publisher, the events after the last one
-that arrived. In a run that was healed, only what was published afterwards is judged.
+unless it is durable; who is cut off from a reliable network is only one more that is down. What was still in flight
+when it ended is not owed: per publisher, the events after the last one that arrived. Nor is what was published behind a
+partition that ``subscribed`` named, until it is cleared, nor what a gap announces [I3]. In a run that was healed, only
+what was published afterwards is judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
 
 from holdfast.scenarios.checkers.history import History, SubscriptionKey, Trace, event_key
+from holdfast.scenarios.checkers.partitions import Partition, Partitions, partition_of
 from holdfast.scenarios.checkers.violation import Violation
 from holdfast.scenarios.trace import TraceLine
 
 __all__ = ["completeness"]
 
 
-class _Standing(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Standing:
     key: SubscriptionKey
     filter: str
     since: float
     until: float
+    delivered: Sequence[TraceLine]  #: while it stood, and what came late
+    partitions: Partitions | None
+    gaps: Sequence[TraceLine]
 
 
 def completeness(trace: Trace, *, healed_at: float = -inf, in_flight_seconds: float = inf) -> list[Violation]:
@@ -36,13 +43,13 @@ def completeness(trace: Trace, *, healed_at: float = -inf, in_flight_seconds: fl
     matching = _Matching(history)
     found = []
     for standing in _standings(history, healed_at):
-        arrived = {event_key(line) for line in history.delivered.get(standing.key, ())}
+        arrived = {event_key(line) for line in standing.delivered}
         for owed in _owed_by_publisher(standing, matching.accepted_events(standing.filter)):
             latest = max((line["n"] for line in owed if event_key(line) in arrived), default=0)
             for line in owed:
                 is_in_flight = line["n"] > latest and standing.until - line["t"] <= in_flight_seconds
                 is_excused = is_in_flight and standing.until < inf
-                if event_key(line) not in arrived and not is_excused:
+                if event_key(line) not in arrived and not is_excused and not _is_announced(standing, line):
                     subscriber, subscription = standing.key
                     message = f"{line['publisher']}#{line['n']} never reached {subscriber} for {subscription}"
                     found.append(Violation("lost", message, (line,)))
@@ -66,9 +73,10 @@ class _Matching:
 
 
 def _standings(history: History, healed_at: float) -> Iterator[_Standing]:
+    is_reliable = history.run is not None and history.run["guarantee"] == "reliable"
     for key, asking in history.asking.items():
-        crashes = [line["t"] for line in history.faults_of(key[0], "crash")]
-        losses = [line["t"] for line in history.faults_of(key[0], "disconnect")]
+        crashes = [line["t"] for line in history.faults_of(key[0], "crash", "leave")]
+        losses = [] if is_reliable else [line["t"] for line in history.faults_of(key[0], "disconnect")]
         for i, line in enumerate(asking):
             if line["kind"] == "subscribed":
                 since = max(line["t"], healed_at)
@@ -76,12 +84,49 @@ def _standings(history: History, healed_at: float) -> Iterator[_Standing]:
                 ends += [t for t in crashes if t >= line["t"]]
                 if not line["durable"]:
                     ends += [t for t in losses if t >= since]  # healing brought back who was away before
-                yield _Standing(key, line["filter"], since, min(ends, default=inf))
+                yield _Standing(
+                    key,
+                    line["filter"],
+                    since,
+                    min(ends, default=inf),
+                    [
+                        each
+                        for each in history.delivered.get(key, ())
+                        if each["i"] > asking[max(0, i - 1)]["i"]
+                    ],
+                    history.partitions(key, line) if line["partial"] else None,
+                    history.gaps.get(key, ()),
+                )
 
 
 def _owed_by_publisher(standing: _Standing, matching: Sequence[TraceLine]) -> list[list[TraceLine]]:
     by_publisher: dict[str, list[TraceLine]] = {}
+    barred = _first_barred(standing)
     for line in matching:
-        if standing.since < line["t"] < standing.until:
+        if standing.since < line["t"] < standing.until and not _is_hidden(standing, line, barred):
             by_publisher.setdefault(line["publisher"], []).append(line)
     return list(by_publisher.values())
+
+
+def _first_barred(standing: _Standing) -> dict[tuple[str, Partition], int]:
+    """By publisher and partition the first event that came with its bar: nothing is missing after it [B0.31]."""
+    barred: dict[tuple[str, Partition], int] = {}
+    for line in standing.delivered:
+        for tag in line["tags"]:
+            if tag["bar"]:
+                barred.setdefault((line["publisher"], partition_of(tag)), line["n"])
+    return barred
+
+
+def _is_hidden(standing: _Standing, line: TraceLine, barred: dict[tuple[str, Partition], int]) -> bool:
+    if standing.partitions is None:
+        return False
+    hiding = standing.partitions.hiding(line["publisher"], at=line["t"])
+    return any(line["n"] <= barred.get((line["publisher"], each), inf) for each in hiding)
+
+
+def _is_announced(standing: _Standing, line: TraceLine) -> bool:
+    return any(
+        gap["pubend"] == line["publisher"] and gap["after"] < line["n"] <= gap["upto"]
+        for gap in standing.gaps
+    )

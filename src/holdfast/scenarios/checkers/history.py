@@ -6,11 +6,17 @@ instant not at all. No checker counts on the order of the trace itself.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
+from math import inf
 from typing import TypeAlias
 
+from holdfast.scenarios.checkers.partitions import Partitions
 from holdfast.scenarios.checkers.rematch import Rematch
+from holdfast.scenarios.checkers.tree import Tree
+from holdfast.scenarios.topology import MASTER
 from holdfast.scenarios.trace import TraceLine
 from holdfast.scenarios.trace_fields import FAULTS
 
@@ -20,6 +26,9 @@ EventKey: TypeAlias = tuple[str, int]  #: publisher and n
 SubscriptionKey: TypeAlias = tuple[str, str]  #: subscriber and subscription
 
 _ASKING = ("subscribe", "subscribed", "unsubscribe", "unsubscribed")
+
+#: What breaks something, and what repairs it.
+_BREAKING = {"crash": "restart", "freeze": "unfreeze", "cut": "heal", "disconnect": "reconnect"}
 
 
 def event_key(line: TraceLine) -> EventKey:
@@ -49,6 +58,8 @@ class History:
         self.accepted: set[EventKey] = set()
         self.asking: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: in the subscriber's order
         self.delivered: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: likewise
+        self.upgraded: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: likewise
+        self.gaps: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: likewise
         self.forwarded: list[TraceLine] = []
         self.faults: list[TraceLine] = []
         self.rematch = Rematch()
@@ -69,6 +80,10 @@ class History:
                 self.accepted.add(event_key(line))
             case "deliver":
                 self.delivered[subscription_key(line)].append(line)
+            case "upgraded":
+                self.upgraded[subscription_key(line)].append(line)
+            case "gap":
+                self.gaps[subscription_key(line)].append(line)
             case "forward":
                 self.forwarded.append(line)
             case "run":
@@ -81,6 +96,49 @@ class History:
                 self.faults.append(line)
                 for node in line["nodes"]:
                     self._faults_of[node].append(line)
+
+    @cached_property
+    def changes(self) -> list[float]:
+        """When a subscription came or went, or something broke or was repaired, ascending."""
+        asking = (line for lines in self.asking.values() for line in lines)
+        upgraded = (line for lines in self.upgraded.values() for line in lines)
+        return sorted(line["t"] for line in (*asking, *upgraded, *self.faults))
+
+    def is_unsettled(self, t: float, grace_seconds: float) -> bool:
+        """Whether something changed in the time before, or is broken."""
+        changed = bisect_right(self.changes, t)
+        if changed and t - self.changes[changed - 1] < grace_seconds:
+            return True
+        return any(begin <= t < end for begin, end in self._outages)
+
+    @cached_property
+    def _outages(self) -> list[tuple[float, float]]:
+        """From when to when the script had something broken; what heals a node heals its links."""
+        found = []
+        broken: dict[tuple[str, ...], float] = {}
+        for line in sorted(self.faults, key=lambda line: line["i"]):
+            if line["node"] != MASTER:
+                continue
+            if line["kind"] in _BREAKING:
+                broken.setdefault((_BREAKING[line["kind"]], *line["nodes"]), line["t"])
+            for key in [key for key in broken if key[0] == line["kind"] and {*line["nodes"]} & {*key[1:]}]:
+                found.append((broken.pop(key), line["t"]))
+        return found + [(begin, inf) for begin in broken.values()]
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree of the run."""
+        return Tree(self.run["tree"] if self.run is not None else {})
+
+    def partitions(self, key: SubscriptionKey, subscribed: TraceLine) -> Partitions:
+        """What a confirmation left out, and when that ended; until the subscription is made again, or ends."""
+        position = subscribed["i"]
+        ends = [line["i"] for line in self.asking[key] if line["i"] > position]
+        return Partitions(
+            self.tree,
+            subscribed,
+            [line for line in self.upgraded[key] if position < line["i"] < min(ends, default=line["i"] + 1)],
+        )
 
     def faults_of(self, node: str, *kinds: str) -> list[TraceLine]:
         """What happened to one process."""

@@ -1,16 +1,18 @@
 """No copy on a link beyond which nobody asked for it: what filter routing promises and flooding does not.
 
-Advertisements take time to travel, so only copies sent while everything had been quiet for a while are judged: no
-subscription came or went, and nothing broke. Needs the ``forward`` lines of LoggingLevel full. The publisher's own link
-to its broker is exempt, for a broker is told of everything its publishers publish.
+Subscriptions take time to travel, so only copies sent while everything had been quiet for a while are judged: no
+subscription came or went, and nothing broke. Needs the ``forward`` lines of LoggingLevel full. On best-effort the
+publisher's own link to its broker is exempt, for a broker is told of everything its publishers publish; a reliable
+publisher knows who wants it [B0.27].
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from holdfast.scenarios.checkers.history import EventKey, History, Trace, event_key
+from holdfast.scenarios.checkers.tree import Tree
 from holdfast.scenarios.checkers.violation import Violation
 from holdfast.scenarios.trace import TraceLine
 
@@ -23,14 +25,15 @@ def no_interest(trace: Trace, *, grace_seconds: float = 1.0) -> list[Violation]:
     if history.run is None or history.run["routing"] == "flooding":
         return []
     interest = _Interest(history)
-    beyond = _Beyond(history.run["tree"], sorted({subscriber for subscriber, _ in history.asking}))
+    beyond = _Beyond(history.tree, sorted({subscriber for subscriber, _ in history.asking}))
+    is_best_effort = history.run["guarantee"] == "best-effort"
     found = []
     for line in history.forwarded:
         published = history.published.get(event_key(line))
         if (
-            line["from"] == line["publisher"]
+            (is_best_effort and line["from"] == line["publisher"])
             or not published
-            or interest.is_unsettled(line["t"], grace_seconds)
+            or history.is_unsettled(line["t"], grace_seconds)
         ):
             continue
         if beyond(line["from"], line["to"]).isdisjoint(interest.in_event(published[0], line["t"])):
@@ -47,16 +50,10 @@ class _Interest:
 
     def __init__(self, history: History) -> None:
         self._asking = history.asking
-        changes = [*(line for lines in history.asking.values() for line in lines), *history.faults]
-        self._changes: list[float] = sorted(line["t"] for line in changes)
+        self._changes = history.changes
         self._rematch = history.rematch
         self._standing: dict[int, dict[str, set[str]]] = {}
         self._interested: dict[tuple[int, EventKey], set[str]] = {}
-
-    def is_unsettled(self, t: float, grace_seconds: float) -> bool:
-        """Whether something changed in the time before."""
-        changed = bisect_right(self._changes, t)
-        return changed > 0 and t - self._changes[changed - 1] < grace_seconds
 
     def in_event(self, published: TraceLine, t: float) -> set[str]:
         """The subscribers who asked for this event at ``t``."""
@@ -87,7 +84,7 @@ class _Interest:
 class _Beyond:
     """The subscribers whose way from one node leads over another, by the tree of the run."""
 
-    def __init__(self, tree: Mapping[str, str | None], subscribers: Sequence[str]) -> None:
+    def __init__(self, tree: Tree, subscribers: Sequence[str]) -> None:
         self._tree = tree
         self._subscribers = subscribers
         self._known: dict[tuple[str, str], frozenset[str]] = {}
@@ -96,19 +93,8 @@ class _Beyond:
         link = (sender, receiver)
         if link not in self._known:
             self._known[link] = frozenset(
-                subscriber for subscriber in self._subscribers if receiver in self._way(sender, subscriber)
+                subscriber
+                for subscriber in self._subscribers
+                if receiver in self._tree.path(sender, subscriber)
             )
         return self._known[link]
-
-    def _way(self, start: str, goal: str) -> list[str]:
-        up, down = self._to_root(start), self._to_root(goal)
-        while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
-            up.pop()
-            down.pop()
-        return up + down
-
-    def _to_root(self, node: str) -> list[str]:
-        way = [node]
-        while len(way) <= len(self._tree) and (above := self._tree.get(way[-1])) is not None:
-            way.append(above)
-        return way

@@ -1,4 +1,7 @@
-"""Nothing that was not asked for: what is delivered was published, matches, and comes while it is wanted."""
+"""Nothing that was not asked for: what is delivered was published, matches, and comes while it is wanted [I4].
+
+What comes after ``unsubscribed`` is *late*; whatever else should not have come is *wrong*.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,15 @@ def soundness(trace: Trace) -> list[Violation]:
     found = []
     for (subscriber, subscription), lines in history.delivered.items():
         for line in lines:
+            kind = "wrong"
             problem = _published_problem(line, history) or _asking_problem(line, history)
+            if problem is None and _is_late(line, history):
+                problem = "the subscription had ended"
+                kind = "late"
             if problem is not None:
                 event = f"{line['publisher']}#{line['n']}"
                 message = f"{event} was delivered to {subscriber} for {subscription}: {problem}"
-                found.append(Violation("wrong", message, (line,)))
+                found.append(Violation(kind, message, (line,)))
     return found
 
 
@@ -36,13 +43,19 @@ def _published_problem(line: TraceLine, history: History) -> str | None:
 
 
 def _asking_problem(line: TraceLine, history: History) -> str | None:
-    asking = history.asking.get(subscription_key(line), [])
-    before = [asked for asked in asking if precedes(asked, line)]
+    before = _asked_before(line, history)
     if not before:
         return "nobody had subscribed"
-    if before[-1]["kind"] == "unsubscribed":
-        return "the subscription had ended"
     text = before[-1]["filter"]
     if history.rematch.matches(text, history.published[event_key(line)][0]) is False:
         return f"it does not match {text}"
     return None
+
+
+def _is_late(line: TraceLine, history: History) -> bool:
+    return bool(_asked_before(line, history)[-1]["kind"] == "unsubscribed")
+
+
+def _asked_before(line: TraceLine, history: History) -> list[TraceLine]:
+    asking = history.asking.get(subscription_key(line), [])
+    return [asked for asked in asking if precedes(asked, line)]

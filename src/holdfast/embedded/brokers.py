@@ -1,0 +1,60 @@
+"""The brokers of a network inside the process, and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from holdfast.broker.broker import Broker
+from holdfast.broker.settings import Neighbour, Settings, Stream
+from holdfast.client.errors import InvalidOption
+from holdfast.clock import MILLISECOND
+from holdfast.embedded.tree import within_reach
+from holdfast.errors import FilterError
+from holdfast.filters.topic import parse_pattern
+from holdfast.messages.streams import Guarantee
+from holdfast.overlay.transport import Core
+from holdfast.simulator.world import address_of
+
+__all__ = ["DELTA_MAX", "common_settings", "new_broker"]
+
+DELTA_MAX: Final = 10
+
+#: As in a network file: a receipt of a reliable stream takes about so long.
+DACK_EVERY_NS: Final = 100 * MILLISECOND
+
+
+def common_settings(delta: int | None, streams: Mapping[str, tuple[str, str]] | None) -> dict[str, Any]:
+    """What all brokers are told alike."""
+    if delta is not None and (not isinstance(delta, int) or not 0 <= delta <= DELTA_MAX):
+        raise InvalidOption("delta", f"is {delta!r}; expected a number of failures from 0 to {DELTA_MAX}")
+    if streams is None:
+        guarantee = Guarantee.BEST_EFFORT if delta is None else Guarantee.RELIABLE
+        made = [Stream("default", ("#",), guarantee=guarantee)]
+    else:
+        made = [_stream(name, *each) for name, each in streams.items()]
+    return {"delta": delta or 0, "streams": tuple(made), "dack_every_ns": DACK_EVERY_NS}
+
+
+def _stream(name: str, topics: str, guarantee: str) -> Stream:
+    try:
+        parse_pattern(topics)
+        return Stream(name, (topics,), guarantee=Guarantee(guarantee))
+    except (FilterError, ValueError) as error:
+        raise InvalidOption("streams", f"{name}: {error}") from None
+
+
+def new_broker(
+    name: str, parents: Mapping[str, str | None], common: Mapping[str, Any], incarnation: int
+) -> Core:
+    """One life of a broker, which knows the others within its reach."""
+    neighbours = [
+        Neighbour(
+            other,
+            None if parents[other] == name else address_of(other),
+            None if beside == name else beside,
+            answers_at=address_of(other),
+        )
+        for other, beside in within_reach(parents, name, common["delta"] + 1)
+    ]
+    return Broker(Settings(name, incarnation, tuple(neighbours), **common))

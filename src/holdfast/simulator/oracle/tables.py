@@ -1,0 +1,91 @@
+"""I9, I10, I14: tables come before publications, nothing waited for is dropped, nothing that is over comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.identity import SubscriptionId
+from holdfast.messages.overlay import Leave, Ready, Relay, Role, Told
+from holdfast.messages.subscriptions import Confirmed, Grave, Heal, Lore, Subscribe, Unsubscribe
+from holdfast.node.graves import NUMBER_MAX
+from holdfast.simulator.oracle.annals import Annals, Law, Step, events_of
+
+__all__ = ["NoResurrection", "TablesFirst", "WaitedFor"]
+
+
+class TablesFirst(Law):
+    """I9: on a connection nothing is published before both have told what they know; and refills come before that."""
+
+    def __init__(self, annals: Annals) -> None:
+        super().__init__(annals)
+        self._told: set[int] = set()
+        self._ready: set[int] = set()
+
+    def judge(self, step: Step) -> Iterator[str]:
+        """Of what is said on each connection, in order."""
+        self._ready.update(each.connection for each in step.heard if isinstance(each.message, Ready))
+        for said in step.said:
+            match said.message:
+                case Told():
+                    self._told.add(said.connection)
+                case Relay(refill=True) if said.connection in self._told:
+                    yield f"B0.16: {step.name} gave back to {said.peer} after the handshake"
+                case Relay(refill=False) if not (
+                    said.connection in self._told and said.connection in self._ready
+                ):
+                    yield f"I9: {step.name} sent publications to {said.peer} before the tables"
+
+
+class WaitedFor(Law):
+    """I10 (Lemma 2): whoever a publication is new to on its way to a confirmed subscription, knows that."""
+
+    def judge(self, step: Step) -> Iterator[str]:
+        """Of what was new to a broker."""
+        if step.node.settings.role is not Role.BROKER:
+            return
+        annals, interests = self.annals, step.node.spread.interests
+        for verdict in step.verdicts:
+            new = set(verdict.new)
+            for event in (event for place, event in events_of(verdict.relay) if place in new):
+                for standing in annals.owed(event):
+                    key = standing.subscription
+                    if step.name not in annals.tree.path(event.publisher, key.subscriber):
+                        continue
+                    interest = interests.get(key)
+                    if interest is None or not interest.is_installed:
+                        yield f"I10: {step.name} dropped {event} for {key}, which it does not know"
+
+
+_ABOUT_SUBSCRIPTIONS = (Lore, Subscribe, Unsubscribe, Heal, Leave, Confirmed)
+
+
+class NoResurrection(Law):
+    """I14: what a node knows to be over does not come back there [B0.24]."""
+
+    def __init__(self, annals: Annals) -> None:
+        super().__init__(annals)
+        self._over: dict[tuple[str, int], dict[Grave, None]] = {}
+
+    def judge(self, step: Step) -> Iterator[str]:
+        """Of what a node knows after it was told something of subscriptions."""
+        told = [each.message for each in step.heard if isinstance(each.message, _ABOUT_SUBSCRIPTIONS)]
+        if not told:
+            return
+        over = self._over.setdefault((step.name, step.life), {})
+        for message in told:
+            match message:
+                case Lore(graves=graves):
+                    over.update(dict.fromkeys(graves))
+                case Unsubscribe(subscription):
+                    number = subscription.number
+                    over[Grave(subscription.subscriber, subscription.incarnation, number, number)] = None
+                case Leave(node, incarnation):
+                    over[Grave(node, incarnation, 1, NUMBER_MAX)] = None
+        for key in step.node.spread.interests:
+            if any(_covers(grave, key) for grave in over):
+                yield f"I14: {step.name} knows {key} again, which is over"
+
+
+def _covers(grave: Grave, key: SubscriptionId) -> bool:
+    owner = key.subscriber, key.incarnation
+    return (grave.subscriber, grave.incarnation) == owner and grave.first <= key.number <= grave.last
