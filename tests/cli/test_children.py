@@ -102,6 +102,27 @@ def test_a_death_is_told_with_its_cause() -> None:
     asyncio.run(main())
 
 
+def test_who_was_killed_can_be_started_again_and_only_its_last_life_is_watched() -> None:
+    async def main() -> None:
+        said = Said()
+        async with Children(said) as children:
+            await children.start("a", "child", [])
+            await said.wait(1)
+            await children.kill("a")
+            assert await children.first_death("a") == Death("a", -signal.SIGKILL)
+            await children.start("a", "child", [])
+            await said.wait(2)
+            watching = asyncio.create_task(children.first_death("a"))
+            await asyncio.sleep(0)
+            assert not watching.done()
+            watching.cancel()
+        lives = [int(line) for _, line in said.lines]
+        assert lives[0] != lives[1]
+        assert not any(map(is_alive, lives))
+
+    asyncio.run(main())
+
+
 def test_who_will_not_stop_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         monkeypatch.setattr(module, "STOP_WITHIN_S", 0.1)

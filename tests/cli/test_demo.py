@@ -19,9 +19,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from holdfast.cli.demo_clients import Tally
+from holdfast.cli.demo_clients import Tally, due_events
 from holdfast.cli.demo_figures import Figures
-from holdfast.cli.demo_plan import BROKERS, PUBLISHERS, SUBSCRIBERS, Plan, make_network
+from holdfast.cli.demo_plan import (
+    BROKERS,
+    DELTA,
+    KILLED,
+    PUBLISHERS,
+    SUBSCRIBERS,
+    Plan,
+    make_network,
+    make_plan,
+)
 from holdfast.cli.demo_view import picture, plain_line, summary, tree_labels
 from holdfast.cli.latencies import Latencies
 from holdfast.client.item import Gap
@@ -40,7 +49,9 @@ def rows(out: str) -> dict[str, str]:
     """The summary."""
     return dict(
         re.findall(
-            r"^(published|expected|delivered|lost|duplicated|out of order|latency)  +(.*?) *$", out, re.M
+            r"^(killed|published|expected|delivered|lost|duplicated|out of order|latency)  +(.*?) *$",
+            out,
+            re.M,
         )
     )
 
@@ -49,20 +60,36 @@ def number(text: str) -> int:
     return int(text.split()[0].replace(",", ""))
 
 
-def test_all_that_matches_arrives_once_and_in_order_and_nothing_is_left(folder: Path) -> None:
+def test_two_brokers_are_killed_and_all_that_matches_arrives_once_and_in_order(folder: Path) -> None:
+    """R0.3 with real processes: δ = 2, a publisher's broker and the root killed with -9, nothing of it is missed."""
     with Running("demo", "--seconds", "1.2") as demo:
         status, out, err = demo.ended()
     assert (status, err) == (0, "")
     found = rows(out)
-    assert number(found["published"]) > 300
+    assert re.fullmatch(r"dublin after [\d.]+ s, frankfurt after [\d.]+ s", found["killed"])
+    assert number(found["published"]) == 600
     assert number(found["expected"]) == number(found["delivered"]) > number(found["published"])
     assert [found[name] for name in ("lost", "duplicated", "out of order")] == ["0", "0", "0"]
-    assert re.fullmatch(r"p50 [\d.]+ [mµ]?s, p99 [\d.]+ [mµ]?s", found["latency"])
-    assert re.search(r"^ +\d\.\d s · published [\d,]+ · delivered [\d,]+ of [\d,]+ · latency p50 ", out, re.M)
+    assert re.fullmatch(r"p50 [\d.]+ [mµ]?s, p99 [\d.]+ [mµ]?s, longest [\d.]+ [mµ]?s", found["latency"])
+    for said in ("dublin is killed, with -9", "frankfurt is started again, without its memory"):
+        assert re.search(rf"^ +\d+\.\d s · {said}$", out, re.M)
+    assert re.search(
+        r"^ +\d+\.\d s · published [\d,]+ · delivered [\d,]+ of [\d,]+ · latency p50 ", out, re.M
+    )
     assert out.endswith("Every subscriber got all that matches its filter, once and in order.\n")
     assert "\x1b" not in out, "plain lines where there is no terminal"
-    assert processes_of(folder) == []
-    assert list(folder.iterdir()) == []
+    assert processes_of(folder / "holdfast-demo-") == []
+
+    (scenario,) = folder.iterdir()
+    replay = re.search(r"^  \S+ -m holdfast\.cli\.main (puppet .*)$", out, re.M)
+    assert replay is not None
+    assert str(scenario) in replay[1]
+    with Running(*replay[1].split()) as again:
+        status, out, _ = again.ended()
+    assert status == 0
+    told = dict(re.findall(r"^(published|delivered) +([\d,]+)$", out, re.M))
+    assert told == {"published": "600", "delivered": found["delivered"]}
+    assert "promises kept" in out
 
 
 def test_ctrl_c_on_a_terminal_ends_it_with_the_summary(folder: Path) -> None:
@@ -132,9 +159,35 @@ def test_killing_the_demo_outright_leaves_no_process(folder: Path) -> None:
 def test_the_plan_makes_a_network_and_survives_the_command_line(tmp_path: Path) -> None:
     network = make_network(tmp_path)
     assert {broker.name: broker.parent for broker in network.brokers} == BROKERS
+    assert network.delta == DELTA == len(KILLED)
     assert {one.broker for one in (*PUBLISHERS, *SUBSCRIBERS)} <= set(BROKERS)
-    plan = Plan({"frankfurt": "holdfast://x:1"}, PUBLISHERS, SUBSCRIBERS, 2.5, 7)
+    plan = make_plan({"frankfurt": "holdfast://x:1"}, 2.5, 7)
     assert Plan.from_json(plan.as_json()) == plan
+    assert plan.broker_of("auditor") == "holdfast://x:1"
+
+
+def test_the_scenario_is_of_the_same_network_and_kills_two_at_a_time(tmp_path: Path) -> None:
+    plan = make_plan({}, 10.0, 3)
+    tree = plan.configuration.tree()
+    assert {name: tree[name] for name in BROKERS} == BROKERS
+    assert (plan.configuration.delta, plan.configuration.guarantee) == (DELTA, "reliable")
+    assert plan.configuration.detect_after_ns == make_network(tmp_path).settings("milan", 1).detect_after_ns
+    assert [str(at) for at in plan.faults] == [
+        "At 2000 Crash dublin",
+        "At 4000 Crash frankfurt",
+        "At 6000 Restart dublin",
+        "At 7000 Restart frankfurt",
+    ]
+
+
+def test_a_publisher_publishes_its_flows_together_in_the_order_of_time() -> None:
+    plan = make_plan({}, 0.1, 3)
+    dues = list(due_events(plan.publishing()["factory"], plan.configuration.seed))
+    assert [due.at_ns // 1_000_000 for due in dues[:6]] == [0, 0, 10, 20, 20, 30]
+    places = [due.event.topic.split("/")[1] for due in dues[:6]]
+    assert places == ["north", "south", "north", "north", "south", "north"]
+    assert len(dues) == 10 + 5
+    assert dues == list(due_events(plan.publishing()["factory"], plan.configuration.seed))
 
 
 # Counting
@@ -214,6 +267,15 @@ def test_the_picture_fits_a_terminal_of_80_by_24_and_shows_every_filter_whole() 
         assert subscriber.filter in text
     assert all(name in text for name in BROKERS)
     assert "…" not in text
+
+
+def test_who_was_killed_is_shown_as_killed_until_it_is_started_again() -> None:
+    figures = told()
+    figures.on_killed("dublin", 2.0)
+    assert any("dublin" in line and "killed with -9" in line for line in drawn(figures))
+    figures.on_started_again("dublin")
+    assert not any("killed" in line for line in drawn(figures))
+    assert any("dublin" in line and "starts again" in line for line in drawn(figures))
 
 
 def test_a_line_and_the_summary_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:

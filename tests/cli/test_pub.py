@@ -15,8 +15,8 @@ import pytest
 from bare_port import BarePort
 from holdfast.cli import pub as module
 from holdfast.cli.main import main
-from holdfast.cli.network import Target
 from holdfast.cli.pub import LineSplitter
+from holdfast.cli.targets import Target
 from holdfast.client.effect import Ended
 from holdfast.client.errors import TakenOver
 from holdfast.messages.session import Farewell

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,9 +36,19 @@ def test_a_whole_network_is_shown_in_one_table(network: Path) -> None:
     assert code == 0
     lines = [line.split() for line in out.splitlines()]
     assert out.startswith("Network tested: all 3 brokers are up.\n")
-    assert lines[1] == ["broker", "up", "for", "neighbours", "clients", "subscriptions", "in/s", "out/s"]
+    assert lines[1] == [
+        "broker",
+        "up",
+        "for",
+        "neighbours",
+        "clients",
+        "subscriptions",
+        "kept",
+        "in/s",
+        "out/s",
+    ]
     assert [line[0] for line in lines[3:]] == ["b1", "b2", "b3"]
-    assert lines[3][3:] == ["b2,", "b3", "0", "0", "0", "0"]
+    assert lines[3][3:] == ["b2,", "b3", "0", "0", "0", "0", "0"]
 
 
 def test_who_does_not_answer_is_named_and_so_is_who_misses_it(network: Path) -> None:
@@ -45,13 +56,12 @@ def test_who_does_not_answer_is_named_and_so_is_who_misses_it(network: Path) -> 
     with Running("broker", "b1", *flags), Running("broker", "b2", *flags):
         deadline = time.monotonic() + PATIENCE_S
         code, out = status(network)
-        while (
-            "\nb1 is without b3 (never met).\n" not in out or "b2 is without" in out
-        ):  # until b1 gives b3 up
+        while "b3 is down.\n" not in out or "b2 is without" in out:  # until b1 gives b3 up
             assert time.monotonic() < deadline, out
             code, out = status(network)
     assert code == 1
     assert out.startswith("Network tested: 2 of 3 brokers are up.\n")
+    assert "\nb1 is without b3 (never met).\n" in out
     assert "\nb3 does not answer at 127.0.0.1:" in out
     assert ": connection refused.\n" in out
     assert ["b3", "down"] in [line.split() for line in out.splitlines()]
@@ -66,7 +76,9 @@ def test_for_programs_there_is_everything(network: Path) -> None:
     assert found["network"] == "tested"
     one, two, _ = found["brokers"]
     assert (one["name"], one["up"], one["status"]["incarnation"]) == ("b1", True, 1)
-    assert one["rates"]["published"] == 0
+    assert one["rates"]["own"]["published"] == one["rates"]["reliable"]["accepted"] == 0
+    assert one["status"]["overlay"]["down"] == []
+    assert found["overlay"]["delta"] == 0
     assert (two["name"], two["up"], two["status"], two["rates"]) == ("b2", False, None, None)
     assert "connection refused" in two["trouble"]
 
@@ -103,10 +115,23 @@ def test_a_broker_without_an_admin_port_is_said_to_have_none(
     )
 
 
+def page(incarnation: int, accepted: int, **counters: int) -> dict[str, Any]:
+    """What a broker might say of itself."""
+    own = dict.fromkeys(("published", "received", "forwarded", "delivered"), 0) | counters
+    return {
+        "incarnation": incarnation,
+        "counters": own,
+        "overlay": {"counters": {"accepted": accepted, "forwarded": accepted}},
+    }
+
+
 def test_rates_are_of_one_life() -> None:
-    then = {"incarnation": 1, "counters": {"published": 10}}
-    assert rates_between(then, {"incarnation": 1, "counters": {"published": 30}}, 2.0) == {"published": 10.0}
-    assert rates_between(then, {"incarnation": 2, "counters": {"published": 3}}, 2.0) is None
+    then = page(1, 100, published=10)
+    rates = rates_between(then, page(1, 140, published=30, delivered=8), 2.0)
+    assert rates is not None
+    assert rates.own["published"] == 10.0
+    assert (rates.arriving, rates.leaving) == (20.0, 24.0)
+    assert rates_between(then, page(2, 0, published=3), 2.0) is None
     assert rates_between(None, then, 1.0) is None
 
 

@@ -236,3 +236,26 @@ def test_the_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None
     assert all(
         option in shown for option in ("--json", "--count", "--timeout", "--name", "--url", "--insecure")
     )
+
+
+def test_where_it_is_not_subscribed_yet_is_said_and_when_that_is_over(tmp_path: Path) -> None:
+    """R0.26: a partial confirmation, and its upgrade; b3 is at the edge, and down."""
+    reliable = 'delta = 1\nstream = [{name = "s", topics = ["#"], guarantee = "reliable"}]'
+    path, urls = write_network(tmp_path, "b1", "b2", extra=reliable)
+    path.write_text(path.read_text().replace("detect_after_ms = 5000", "detect_after_ms = 600"))
+    flags = ["--network", str(path)]
+    with (
+        Running("broker", "b1", *flags),
+        Running("broker", "b2", *flags),
+        Running("sub", "#", "--url", urls[0], "--count", "1", "--timeout", "30") as sub,
+    ):
+        said = sub.wait_for("not at b3 yet: what is published there may be missing", "err")
+        assert "holdfast: subscribed to # at" in said
+        with Running("broker", "b3", *flags):
+            sub.wait_for("holdfast: subscribed at b3 too\n", "err")
+            with Running("pub", "t", "--url", urls[2], "--name", "late") as pub:
+                pub.write('{"attributes": {"x": 1}}\n')
+                assert pub.ended()[0] == 0
+            status, out, _ = sub.ended()
+    assert status == 0
+    assert out.startswith("late#")

@@ -51,6 +51,22 @@ def test_a_broker_that_dies_is_reported_and_ends_the_rest(tmp_path: Path) -> Non
     assert processes_of(path) == []
 
 
+def test_where_it_can_be_bypassed_a_killed_broker_is_started_again_and_the_others_go_on(
+    tmp_path: Path,
+) -> None:
+    path, _ = write_network(tmp_path, "b1", extra="delta = 1")
+    with Running("up", "--network", str(path)) as up:
+        up.wait_for("ready; connect to")
+        victim = next(pid for pid in pids(up, path) if b"b2" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        os.kill(victim, signal.SIGKILL)
+        up.wait_for("up | b2 was killed by SIGKILL; it is started again")
+        said = up.wait_for("b2 = listening", times=2)
+        assert "incarnation=2" in said
+        up.tell(signal.SIGINT)
+        assert up.ended()[0] == 0
+    assert processes_of(path) == []
+
+
 def test_brokers_end_when_up_itself_is_killed(tmp_path: Path) -> None:
     path, _ = write_network(tmp_path, "b1")
     with Running("up", "--network", str(path)) as up:
@@ -97,11 +113,11 @@ def test_flags_and_the_environment_reach_every_broker(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["up"], ["broker", "b1"], ["status"]])
 def test_a_bad_file_is_refused_with_all_its_problems(tmp_path: Path, command: list[str]) -> None:
-    path, _ = write_network(tmp_path, extra="delta = 1\nfoo = 2")
+    path, _ = write_network(tmp_path, extra="delta = -1\nfoo = 2")
     with Running(*command, "--network", str(path)) as run:
         status, _, err = run.ended()
     assert status == 2
-    assert err.startswith(f"holdfast: 2 problems\n{path}, line 2: delta is 1")
+    assert err.startswith(f"holdfast: 2 problems\n{path}, line 2: delta is -1")
     assert f"\n{path}, line 3: foo is not known here" in err
 
 

@@ -15,7 +15,17 @@ TIMEOUT_S: Final = 2.0
 PAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 #: What a broker says of itself at least.
 SAID: Final = frozenset(
-    ("name", "incarnation", "ready", "neighbours", "clients", "subscriptions", "counters", "process")
+    (
+        "name",
+        "incarnation",
+        "ready",
+        "neighbours",
+        "clients",
+        "subscriptions",
+        "overlay",
+        "counters",
+        "process",
+    )
 )
 
 

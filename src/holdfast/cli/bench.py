@@ -16,6 +16,7 @@ from rich.table import Table
 from holdfast.bench.figure import figure_rows, put_section
 from holdfast.bench.matching import Job, Measurement, jobs, measure_all
 from holdfast.bench.report import COLUMNS, FIGURE_COLUMNS, figures, markdown, rows
+from holdfast.cli.bench_overlay import add_overlay
 from holdfast.cli.failure import Failure
 from holdfast.cli.progress import progress
 
@@ -23,7 +24,7 @@ __all__ = ["add_arguments"]
 
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast bench matching|network [--json] [--markdown FILE] …`."""
+    """`holdfast bench matching|network|overlay …`."""
     group = commands.add_parser("bench", help="measure")
     benchmarks = group.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
     matching = benchmarks.add_parser(
@@ -43,6 +44,7 @@ def add_arguments(commands: Any) -> None:
         "--seconds", type=float, default=2.0, metavar="S", help="how long one run takes, about [2]"
     )
     network.set_defaults(run=run_network)
+    add_overlay(benchmarks)
     for benchmark in (matching, network):
         benchmark.add_argument("--json", action="store_true", help="one JSON object per measurement")
         benchmark.add_argument(

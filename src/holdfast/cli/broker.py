@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.cli.children import hold_leash
 from holdfast.cli.failure import Failure, Trouble
-from holdfast.cli.network import add_network_arguments, loaded_network
+from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.runtime import logs
 from holdfast.runtime.broker_process import BrokerService, CannotListen, run_broker
 from holdfast.runtime.disk import CannotStore, DamagedFile, next_incarnation

@@ -72,7 +72,7 @@ class Children:
         self._on_line = on_line
         self._processes: dict[str, Process] = {}
         self._readers: list[asyncio.Task[None]] = []
-        self._watches: dict[asyncio.Task[int], str] = {}
+        self._watches: dict[str, asyncio.Task[int]] = {}
         self._leash, self._our_end = os.pipe()
 
     async def __aenter__(self) -> Self:
@@ -90,7 +90,7 @@ class Children:
             os.close(self._our_end)
             os.close(self._leash)
             if self._watches:
-                await asyncio.wait(self._watches)
+                await asyncio.wait(self._watches.values())
                 await asyncio.wait(self._readers, timeout=STOP_WITHIN_S)  # their last words
 
     async def start(
@@ -100,8 +100,8 @@ class Children:
         arguments: Sequence[str],
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start ``python -m module arguments``, in our environment unless another is given."""
-        assert name not in self._processes
+        """Start ``python -m module arguments``, in our environment unless another is given; again, if it has ended."""
+        assert name not in self._watches or self._watches[name].done()
         command = [sys.executable, "-m", module, *(a.replace("{leash}", str(self._leash)) for a in arguments)]
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -115,7 +115,7 @@ class Children:
         self._processes[name] = process
         assert process.stdout is not None
         self._readers.append(asyncio.create_task(self._read(name, process.stdout)))
-        self._watches[asyncio.create_task(process.wait())] = name
+        self._watches[name] = asyncio.create_task(process.wait())
 
     async def _read(self, name: str, output: asyncio.StreamReader) -> None:
         rest = b""
@@ -130,25 +130,29 @@ class Children:
 
     async def first_death(self, *names: str) -> Death:
         """Wait until one of these ends."""
-        watches = [task for task, name in self._watches.items() if name in names]
+        watches = {self._watches[name]: name for name in names}
         done, _ = await asyncio.wait(watches, return_when=asyncio.FIRST_COMPLETED)
         task = next(task for task in watches if task in done)
-        return Death(self._watches[task], task.result())
+        return Death(watches[task], task.result())
+
+    async def kill(self, name: str) -> None:
+        """End one outright, as a crash would, and wait for it."""
+        with suppress(ProcessLookupError):
+            self._processes[name].kill()
+        await asyncio.wait([self._watches[name]])
 
     async def stop(self, *names: str) -> list[str]:
         """Ask those of these that run to stop, and wait for it; returns those that had to be killed."""
-        for name in names:
-            if name in self._processes:
-                with suppress(ProcessLookupError):
-                    self._processes[name].terminate()
-        watches = [task for task, name in self._watches.items() if name in names]
+        watches = {self._watches[name]: name for name in names if name in self._watches}
+        for name in watches.values():
+            with suppress(ProcessLookupError):
+                self._processes[name].terminate()
         killed: list[str] = []
         if watches:
             _, late = await asyncio.wait(watches, timeout=STOP_WITHIN_S)
             for task in late:
-                name = self._watches[task]
-                killed.append(name)
+                killed.append(watches[task])
                 with suppress(ProcessLookupError):
-                    self._processes[name].kill()
+                    self._processes[watches[task]].kill()
             await asyncio.gather(*watches)
         return killed

@@ -8,30 +8,33 @@ to the application in the other; both read the same clock of this machine.
 from __future__ import annotations
 
 import asyncio
+import heapq
 import json
-import random
 import signal
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from holdfast.cli.children import hold_leash
-from holdfast.cli.demo_plan import TRAFFIC, Plan, Publisher, Subscriber
+from holdfast.cli.demo_plan import Plan
 from holdfast.cli.latencies import Latencies
 from holdfast.client.aio import connect
-from holdfast.client.item import Gap
-from holdfast.events.event import Event
+from holdfast.client.item import Gap, Item
+from holdfast.clock import SECOND
+from holdfast.events.event import Event, make_event
 from holdfast.filters.parse import parse_filter
 from holdfast.matching.naive import NaiveIndex
+from holdfast.scenarios.commands import Publish, Subscribe
+from holdfast.scenarios.workload import draws
 
-__all__ = ["Tally"]
+__all__ = ["Tally", "due_events"]
 
 REPORT_EVERY_S: Final = 0.25
 TURN_S: Final = 0.01
 BUFFER: Final = 10_000
 #: How long publishers wait in the end to hear of what they have sent.
-LAST_RECEIPTS_S: Final = 3.0
+LAST_RECEIPTS_S: Final = 10.0
 #: Numbers of one publisher that are remembered, to tell a repetition from a late arrival.
 RECENT_MAX: Final = 100_000
 
@@ -48,10 +51,10 @@ class Tally:
         self._recent: dict[str, dict[int, None]] = {}
         self._last: dict[str, int] = {}
 
-    def take(self, item: Event | Gap, now: int) -> None:
+    def take(self, item: Item, now: int) -> None:
         """Count one item."""
-        if isinstance(item, Gap):
-            self.gaps += 1
+        if not isinstance(item, Event):
+            self.gaps += isinstance(item, Gap)
             return
         recent = self._recent.setdefault(item.publisher, {})
         if item.n in recent:
@@ -75,20 +78,39 @@ class Tally:
         return {**counts, "latencies": latencies.as_json()}
 
 
-async def _subscribe_all(plan: Plan, told_to_stop: asyncio.Event) -> None:
-    tallies = {one.name: Tally() for one in plan.subscribers}
-    subscribed = {one.name: asyncio.Event() for one in plan.subscribers}
+class Due(NamedTuple):
+    """An event, and when it is to be published, from the start."""
 
-    async def subscribe(one: Subscriber) -> None:
+    at_ns: int
+    event: Event
+
+
+def due_events(commands: Sequence[Publish], seed: int) -> Iterator[Due]:
+    """What one publisher publishes, in the order of time: the same events as in any run of the scenario."""
+
+    def flow(command: Publish) -> Iterator[Due]:
+        for i, (attributes, payload, content_type) in enumerate(draws(command, seed)):
+            yield Due(i * command.interval_ns, make_event(command.topic, attributes, payload, content_type))
+
+    return heapq.merge(*map(flow, commands), key=lambda due: due.at_ns)
+
+
+async def _subscribe_all(plan: Plan, told_to_stop: asyncio.Event) -> None:
+    wanted = plan.subscribing()
+    tallies = {one.subscriber: Tally() for one in wanted}
+    subscribed = {one.subscriber: asyncio.Event() for one in wanted}
+
+    async def subscribe(one: Subscribe) -> None:
+        name = one.subscriber
         async with (
-            connect(plan.urls[one.broker], name=one.name) as network,
-            network.subscribe(one.filter, buffer=BUFFER) as items,
+            connect(plan.broker_of(name), name=name) as network,
+            network.subscribe(one.text, buffer=BUFFER) as items,
         ):
-            subscribed[one.name].set()
+            subscribed[name].set()
             async for batch in items.batches():
                 now = time.monotonic_ns()
                 for item in batch:
-                    tallies[one.name].take(item, now)
+                    tallies[name].take(item, now)
 
     async def report() -> None:
         for event in subscribed.values():
@@ -98,41 +120,43 @@ async def _subscribe_all(plan: Plan, told_to_stop: asyncio.Event) -> None:
             lambda: {"subscribers": {name: tally.report() for name, tally in tallies.items()}}
         )
 
-    await _run_until(told_to_stop, [*(subscribe(one) for one in plan.subscribers), report()])
+    await _run_until(told_to_stop, [*map(subscribe, wanted), report()])
     _say({"subscribers": {name: tally.report() for name, tally in tallies.items()}, "final": True})
 
 
 async def _publish_all(plan: Plan, told_to_stop: asyncio.Event) -> None:
     index = NaiveIndex()
-    names = {index.add(parse_filter(one.filter)): one.name for one in plan.subscribers}
-    published = {one.name: 0 for one in plan.publishers}
-    expected = {one.name: 0 for one in plan.subscribers}
+    names = {index.add(parse_filter(one.text)): one.subscriber for one in plan.subscribing()}
+    expected = dict.fromkeys(names.values(), 0)
+    flows = plan.publishing()
+    published = dict.fromkeys(flows, 0)
 
-    async def publish(one: Publisher) -> None:
-        rng = random.Random(f"{plan.seed} {one.name}")
-        make = TRAFFIC[one.traffic]
+    async def publish(name: str, commands: list[Publish]) -> None:
         async with (
-            connect(plan.urls[one.broker], name=one.name) as network,
+            connect(plan.broker_of(name), name=name) as network,
             network.publisher(timeout=LAST_RECEIPTS_S) as out,
         ):
             started = time.monotonic()
-            while not told_to_stop.is_set() and (elapsed := time.monotonic() - started) < plan.seconds:
-                for _ in range(int(elapsed * one.rate) - published[one.name]):
-                    event = make(rng)
-                    attributes = {**event.attributes, "sent": time.monotonic_ns()}
-                    await out.send(event.topic, attributes, event.payload, content_type=event.content_type)
-                    published[one.name] += 1
-                    for matched in index.match([event])[0]:
-                        expected[names[matched]] += 1
-                await asyncio.sleep(TURN_S)
+            for at_ns, event in due_events(commands, plan.configuration.seed):
+                while (
+                    early := started + at_ns / SECOND - time.monotonic()
+                ) > 0 and not told_to_stop.is_set():
+                    await asyncio.sleep(min(early, TURN_S))
+                if told_to_stop.is_set():
+                    break
+                attributes = {**event.attributes, "sent": time.monotonic_ns()}
+                await out.send(event.topic, attributes, event.payload, content_type=event.content_type)
+                published[name] += 1
+                for matched in index.match([event])[0]:
+                    expected[names[matched]] += 1
 
     def figures() -> dict[str, Any]:
         return {"published": published, "expected": expected}
 
     reporting = asyncio.create_task(_report_often(figures))
     async with asyncio.TaskGroup() as group:
-        for one in plan.publishers:
-            group.create_task(publish(one))
+        for name, commands in flows.items():
+            group.create_task(publish(name, commands))
     reporting.cancel()
     _say({**figures(), "final": True})
     await told_to_stop.wait()

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from holdfast.cli.demo_plan import PUBLISHERS, SUBSCRIBERS
 from holdfast.cli.latencies import Latencies
-from holdfast.cli.status import Answer, rates_between
+from holdfast.cli.status import Answer, Rates, rates_between
 
 __all__ = ["BrokerFigures", "Figures", "SubscriberFigures"]
 
@@ -50,7 +50,7 @@ class BrokerFigures:
     """One broker: the last page it showed, and its rates since the one before; None until then."""
 
     page: Mapping[str, Any] | None = None
-    rates: Mapping[str, float] | None = None
+    rates: Rates | None = None
 
 
 class Figures:
@@ -62,6 +62,8 @@ class Figures:
         self.subscribers = {one.name: SubscriberFigures() for one in SUBSCRIBERS}
         self.is_subscribed = False
         self.finished: set[str] = set()  #: processes of clients that have made their last report
+        self.killed: dict[str, float] = {}  #: brokers, and when, in seconds
+        self.gone: set[str] = set()  #: of these, who has not been started again
         self.words: deque[str] = deque(maxlen=WORDS_MAX)  #: what children said beside their reports
         self._pages_at = 0.0
 
@@ -79,6 +81,15 @@ class Figures:
             self.subscribers[subscriber].on_report(figures, now, is_steady=not self.finished)
         if report.get("final"):
             self.finished.add(name)
+
+    def on_killed(self, broker: str, elapsed: float) -> None:
+        """A broker was killed."""
+        self.killed[broker] = elapsed
+        self.gone.add(broker)
+
+    def on_started_again(self, broker: str) -> None:
+        """A broker that was killed has a new life."""
+        self.gone.discard(broker)
 
     def on_pages(self, answers: list[Answer], now: float) -> None:
         """The brokers were asked."""

@@ -8,16 +8,18 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.demo_figures import BrokerFigures, Figures, SubscriberFigures
-from holdfast.cli.demo_plan import BROKERS, PUBLISHERS, SUBSCRIBERS, Subscriber
+from holdfast.cli.demo_plan import BROKERS, DELTA, PUBLISHERS, SUBSCRIBERS, Subscriber
 from holdfast.cli.latencies import latency_text
-from holdfast.cli.status import ARRIVING, LEAVING
+from holdfast.cli.status import client_count
 
 __all__ = ["picture", "plain_line", "summary", "tree_labels"]
 
 
 def picture(figures: Figures, elapsed: float) -> RenderableType:
     """Everything at one glance."""
-    sizes = f"{len(BROKERS)} brokers, {len(PUBLISHERS)} publishers, {len(SUBSCRIBERS)} subscribers"
+    sizes = (
+        f"{len(BROKERS)} brokers, delta {DELTA}, {len(PUBLISHERS)} publishers, {len(SUBSCRIBERS)} subscribers"
+    )
     title = Text.assemble(("Holdfast", "bold"), f"  {sizes}  ·  {elapsed:.0f} s")
     publishers = " · ".join(f"{one.name} at {one.broker} {one.rate}/s" for one in PUBLISHERS)
     return Group(
@@ -39,19 +41,23 @@ def _brokers(figures: Figures) -> Table:
     for name, label in tree_labels(BROKERS).items():
         of = figures.brokers.get(name, BrokerFigures())
         if of.page is None:
-            table.add_row(label, Text("does not answer", style="bold red"))
+            table.add_row(label, Text(_absence(figures, name), style="bold red"))
             continue
         rates = of.rates
         table.add_row(
             label,
-            f"{of.page['clients']['connected']:,}",
+            f"{client_count(of.page):,}",
             f"{of.page['subscriptions']['installed']:,}",
-            *(
-                "" if rates is None else f"{sum(rates[name] for name in names):,.0f}"
-                for names in (ARRIVING, LEAVING)
-            ),
+            *([] if rates is None else [f"{rates.arriving:,.0f}", f"{rates.leaving:,.0f}"]),
         )
     return table
+
+
+def _absence(figures: Figures, broker: str) -> str:
+    """Why a broker shows no page."""
+    if broker in figures.gone:
+        return "killed with -9"
+    return "starts again" if broker in figures.killed else "does not answer"
 
 
 def _subscribers(figures: Figures) -> Table:
@@ -100,14 +106,16 @@ def plain_line(figures: Figures, elapsed: float) -> str:
 def summary(figures: Figures) -> Table:
     """What it comes to."""
     latencies = figures.latencies()
+    p50, p99, longest = (latency_text(latencies.percentile(share)) for share in (0.5, 0.99, 1.0))
     rows = {
+        "killed": ", ".join(f"{name} after {at:.1f} s" for name, at in figures.killed.items()) or "nobody",
         "published": f"{sum(figures.published.values()):,} events",
         "expected": f"{figures.total('expected'):,} deliveries to {len(SUBSCRIBERS)} subscribers",
         "delivered": f"{figures.total('delivered'):,}",
         "lost": f"{figures.lost:,}",
         "duplicated": f"{figures.total('duplicated'):,}",
         "out of order": f"{figures.total('disordered'):,}",
-        "latency": f"p50 {latency_text(latencies.percentile(0.5))}, p99 {latency_text(latencies.percentile(0.99))}",
+        "latency": f"p50 {p50}, p99 {p99}, longest {longest}",
     }
     if figures.unexpected or figures.total("gaps"):
         rows["not owed"] = f"{figures.unexpected:,}"

@@ -21,6 +21,7 @@ DEFAULT_FILE: Final = """\
 #   holdfast up                      runs all of it until Ctrl-C
 #   holdfast broker left             runs one broker of it
 #   holdfast status                  says how it is
+#   holdfast network plan            says what would stop if some of it failed
 #   holdfast sub "orders/#"          shows what is published; holdfast pub orders/eu < events publishes
 #
 # A line like '#delta = 0' shows a default: take away the '#' and change it. Above this file stand the variables
@@ -30,7 +31,9 @@ DEFAULT_FILE: Final = """\
 # The network's name, for people.
 name = "example"
 
-# How many neighbouring brokers may fail at a time while the rest go on around them. Only 0 exists yet.
+# How many brokers or links may fail at a time, near each other, while the rest go on around them: brokers also
+# connect to those up to delta + 1 hops away when nearer ones are gone, and every event of a reliable stream is kept
+# by delta + 1 brokers of its way until it is safe. 'holdfast network plan' says what would stop nevertheless.
 #delta = 0
 
 # How publications find their way: "filter" sends them only where somebody wants them, "flooding" everywhere.
@@ -73,11 +76,26 @@ admin = "127.0.0.1:7102"
 name = "everything"
 # Patterns: '+' is one level, '#' the rest.
 topics = ["#"]
-# What is promised. Only "best-effort" exists yet: never a duplicate, nothing more than TCP between live neighbours.
+# What is promised. "best-effort": never a duplicate, nothing more than TCP between live neighbours. "reliable": once
+# and in order, to everybody who is subscribed, while at most delta brokers or links are down; beyond that late, or
+# announced as a gap. "durable" and "archived" do not exist yet.
 #guarantee = "best-effort"
 # "fifo": the events of one publisher arrive in the order of their numbers; "none": as they come. "total" does not
-# exist yet.
+# exist yet, and never will with "reliable".
 #order = "fifo"
+
+
+# How events of reliable streams are known to be safe. The same for all brokers.
+[overlay]
+# "dack": brokers tell each other from time to time what they have; "conf": they confirm every event, when every
+# subscriber beyond has it.
+#acknowledge = "dack"
+# How often, in milliseconds, with "dack". Events are kept that much longer; publishers hear that much later that an
+# event is accepted.
+#dack_every_ms = 100
+# Whether a broker that comes back without its memory is given back what others still keep, so that there are
+# delta + 1 copies again.
+#refill = true
 
 
 # How brokers watch each other, in milliseconds.
@@ -86,7 +104,7 @@ topics = ["#"]
 #heartbeat_ms = 100
 # Silence after which a neighbour is given up.
 #detect_after_ms = 500
-# How often a lost parent is dialled again.
+# How often who was given up is dialled again.
 #probe_every_ms = 200
 
 

@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "pub",
     "sub",
     "status",
+    "network",
     "filter",
     "match",
     "puppet",

@@ -1,122 +1,85 @@
-"""What several commands ask alike: which network file, which address, and how a coroutine is run to its end."""
+"""`holdfast network plan`: what would stop if some of a network failed, said before it does."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import os
-import signal
-from collections.abc import Coroutine, Mapping
+import json
+import sys
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from textwrap import fill
+from typing import Any
 
-from holdfast.cli.failure import Failure, Trouble
+from rich.text import Text
+
+from holdfast.cli.console import OutputConsole
+from holdfast.cli.failure import Failure
 from holdfast.cli.init import NETWORK_FILE
-from holdfast.errors import CallersFault, EnvironmentsFault
-from holdfast.runtime.network_document import overrides_from_environment, overrides_from_flags
-from holdfast.runtime.network_file import Network, NetworkFileError, read_network
+from holdfast.cli.network_plan import Plan, WhatIf
+from holdfast.cli.targets import add_set_argument, loaded_network
+from holdfast.runtime.network_survival import Failures, Link, link
 
-__all__ = [
-    "Target",
-    "add_network_arguments",
-    "add_url_arguments",
-    "loaded_network",
-    "run_to_end",
-    "target_of",
-]
-
-#: The first broker of the file that `holdfast init` writes.
-DEFAULT_URL: Final = "holdfast://127.0.0.1:7000"
-
-Result = TypeVar("Result")
+__all__ = ["add_arguments"]
 
 
-class Target(NamedTuple):
-    """Where a client connects; ``insecure``: also if that is beyond this machine."""
-
-    url: str
-    insecure: bool
-
-
-def add_network_arguments(command: argparse.ArgumentParser) -> None:
-    """``--network FILE`` and ``--set KEY=VALUE``."""
-    given = os.environ.get("HOLDFAST_NETWORK")
-    default = Path(given) if given else NETWORK_FILE
-    command.add_argument("--network", type=Path, default=default, metavar="FILE", help=f"[{default}]")
-    command.add_argument(
-        "--set",
+def add_arguments(commands: Any) -> None:
+    """`holdfast network plan [FILE] [--down BROKER|BROKER:BROKER] [--set KEY=VALUE] [--output text|json]`."""
+    command = commands.add_parser("network", help="what would stop if some of a network failed")
+    actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
+    plan = actions.add_parser(
+        "plan",
+        help="for every set of failures that delta allows, and the first beyond",
+        description="Says what at most delta failed brokers and links would stop, and what the first sets beyond"
+        " would; or with --down, what those failures would. Status 1 if some of --down parts brokers that are up.",
+    )
+    plan.add_argument(
+        "network", type=Path, nargs="?", default=NETWORK_FILE, metavar="FILE", help=f"[{NETWORK_FILE}]"
+    )
+    add_set_argument(plan)
+    plan.add_argument(
+        "--down",
         action="append",
         default=[],
-        metavar="KEY=VALUE",
-        help="above the file, such as limits.clients_max=5 or broker.NAME.listen=127.0.0.1:7005; repeatable",
+        metavar="BROKER|BROKER:BROKER",
+        help="a broker or link that has failed; repeatable",
     )
+    plan.add_argument("--output", choices=["text", "json"], default="text")
+    plan.set_defaults(run=run)
 
 
-def add_url_arguments(command: argparse.ArgumentParser) -> None:
-    """``--url URL`` and ``--insecure``."""
-    where = f"HOLDFAST_URL, the first broker of {NETWORK_FILE} here, or {DEFAULT_URL}"
-    command.add_argument("--url", metavar="URL", help=f"where the network is [{where}]")
-    command.add_argument(
-        "--insecure",
-        action="store_true",
-        help="also beyond this machine, where others can read and forge [HOLDFAST_INSECURE, or what that file says]",
-    )
+def run(options: argparse.Namespace) -> int:
+    """Show the plan, or what some failures would stop."""
+    network = loaded_network(options)
+    plan = Plan(network)
+    shown: Plan | WhatIf = plan
+    if options.down:
+        shown = WhatIf(plan, _failures(plan, options.down))
+    if options.output == "json":
+        sys.stdout.write(json.dumps(shown.as_json(), ensure_ascii=False) + "\n")
+    else:
+        console = OutputConsole()
+        for line in shown.lines():
+            indent = "  " if line.startswith("- ") else ""
+            console.print(Text(fill(line, console.width, subsequent_indent=indent, break_on_hyphens=False)))
+    return 1 if isinstance(shown, WhatIf) and shown.silent else 0
 
 
-def loaded_network(options: argparse.Namespace, broker: str | None = None) -> Network:
-    """The network file with what stands above it; ``broker`` is the one this process runs.
+def _failures(plan: Plan, given: list[str]) -> Failures:
+    """What ``--down`` names.
 
-    :raises Failure: with everything that is wrong.
+    :raises Failure: for what is no broker or link of the network.
     """
-    try:
-        above = [*overrides_from_environment(os.environ, broker), *overrides_from_flags(options.set)]
-        return read_network(options.network, above)
-    except NetworkFileError as error:
-        count = len(error.problems)
-        raise Failure(f"{count} problems\n{error}" if count > 1 else str(error)) from error
-
-
-def target_of(options: argparse.Namespace) -> Target:
-    """Where a client is to connect; what the network file says of it counts, unless a URL was given.
-
-    :raises Failure: if a network file is there to say so and cannot be used.
-    """
-    given: str | None = options.url or os.environ.get("HOLDFAST_URL")
-    file = Path(os.environ.get("HOLDFAST_NETWORK") or NETWORK_FILE)
-    if given or not file.exists():
-        return Target(given or DEFAULT_URL, options.insecure or _is_insecure(os.environ))
-    try:
-        network = read_network(file, overrides_from_environment(os.environ))
-    except NetworkFileError as error:
-        raise Failure(f"{error}\n(or say --url)") from error
-    return Target(f"holdfast://{network.brokers[0].address}", options.insecure or network.insecure)
-
-
-def _is_insecure(environment: Mapping[str, str]) -> bool:
-    said = environment.get("HOLDFAST_INSECURE") or "false"
-    if said not in ("true", "false"):
-        raise Failure(f"HOLDFAST_INSECURE is {said!r}; expected true or false")
-    return said == "true"
-
-
-def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a client's work; SIGTERM ends it as cleanly as Ctrl-C does.
-
-    :raises Failure: if what it was given can never work.
-    :raises Trouble: if the network did not do its part.
-    """
-
-    async def with_signals() -> Result:
-        task = asyncio.current_task()
-        assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        return await work
-
-    try:
-        return asyncio.run(with_signals())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    except CallersFault as error:
-        raise Failure(str(error)) from error
-    except EnvironmentsFault as error:
-        raise Trouble(str(error)) from error
+    brokers: set[str] = set()
+    links: set[Link] = set()
+    tree = plan.survival.tree
+    for name in given:
+        one, colon, other = name.partition(":")
+        if not colon and name in tree.brokers:
+            brokers.add(name)
+        elif colon and link(one, other) in tree.links:
+            links.add(link(one, other))
+        else:
+            expected = "two neighbouring brokers" if colon else ", ".join(tree.brokers)
+            raise Failure(
+                f"--down {name}: there is no such {'link' if colon else 'broker'}; expected {expected}"
+            )
+    return Failures(frozenset(brokers), frozenset(links))

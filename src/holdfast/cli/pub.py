@@ -22,7 +22,7 @@ from typing import Any, Final
 from holdfast.cli.arguments import count, seconds
 from holdfast.cli.failure import Failure, decode
 from holdfast.cli.match import column_of
-from holdfast.cli.network import Target, add_url_arguments, run_to_end, target_of
+from holdfast.cli.targets import Target, add_url_arguments, run_to_end, target_of
 from holdfast.client.aio import Network, Publisher, Receipt, Sent, connect
 from holdfast.client.errors import Refused, Unknown
 from holdfast.errors import HoldfastError, InvalidEvent

@@ -8,8 +8,8 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -18,14 +18,29 @@ from rich.text import Text
 from holdfast.cli.admin_page import NoAnswer, status_page
 from holdfast.cli.arguments import seconds
 from holdfast.cli.console import OutputConsole
-from holdfast.cli.network import add_network_arguments, loaded_network
+from holdfast.cli.status_overlay import OverlayView
+from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.runtime.network_file import BrokerEntry, Network
 
-__all__ = ["Answer", "add_arguments", "ask_once", "duration", "rates_between"]
+__all__ = ["Answer", "Rates", "add_arguments", "ask_once", "client_count", "duration", "rates_between"]
 
-#: The counters whose growth is shown, in and out.
-ARRIVING: Final = ("published", "received")
-LEAVING: Final = ("forwarded", "delivered")
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How fast the counters of a broker grow, per second: its own, and those of its reliable data plane."""
+
+    own: Mapping[str, float]
+    reliable: Mapping[str, float]
+
+    @property
+    def arriving(self) -> float:
+        """Events from publishers and neighbours. What plain clients publish reliably is in both kinds of counters."""
+        return self.own["received"] + max(self.own["published"], self.reliable["accepted"])
+
+    @property
+    def leaving(self) -> float:
+        """Copies to neighbours and subscribers."""
+        return self.own["forwarded"] + self.own["delivered"] + self.reliable["forwarded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +50,7 @@ class Answer:
     broker: BrokerEntry
     page: Mapping[str, Any] | None
     problem: str = ""
-    rates: Mapping[str, float] | None = None
+    rates: Rates | None = None
 
     @property
     def trouble(self) -> str:
@@ -55,7 +70,8 @@ class Answer:
     def as_json(self) -> dict[str, Any]:
         """For programs."""
         found = {"name": self.broker.name, "up": self.page is not None, "trouble": self.trouble or None}
-        return {**found, "status": self.page, "rates": self.rates}
+        rates = None if self.rates is None else asdict(self.rates)
+        return {**found, "status": self.page, "rates": rates}
 
 
 def add_arguments(commands: Any) -> None:
@@ -74,7 +90,11 @@ def run(options: argparse.Namespace) -> int:
     network = loaded_network(options)
     answers = asyncio.run(ask_all(network, options.over))
     if options.output == "json":
-        found = {"network": network.name, "brokers": [answer.as_json() for answer in answers]}
+        found = {
+            "network": network.name,
+            "brokers": [answer.as_json() for answer in answers],
+            "overlay": _view(network, answers).as_json(),
+        }
         sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
     else:
         _show(network, answers)
@@ -109,11 +129,18 @@ async def _ask(broker: BrokerEntry) -> Answer:
 
 def rates_between(
     then: Mapping[str, Any] | None, now: Mapping[str, Any] | None, elapsed: float
-) -> dict[str, float] | None:
+) -> Rates | None:
     """How fast each counter grew; None unless it was the same life of the broker all the time."""
     if then is None or now is None or then["incarnation"] != now["incarnation"]:
         return None
-    return {name: (now["counters"][name] - count) / elapsed for name, count in then["counters"].items()}
+    return Rates(
+        _growth(then["counters"], now["counters"], elapsed),
+        _growth(then["overlay"]["counters"], now["overlay"]["counters"], elapsed),
+    )
+
+
+def _growth(then: Mapping[str, int], now: Mapping[str, int], elapsed: float) -> dict[str, float]:
+    return {name: (now[name] - count) / elapsed for name, count in then.items()}
 
 
 def _show(network: Network, answers: list[Answer]) -> None:
@@ -128,13 +155,20 @@ def _show(network: Network, answers: list[Answer]) -> None:
     for answer in answers:
         if answer.trouble:
             console.print(Text(f"{answer.broker.name} {answer.trouble}.", style="bold red"), soft_wrap=True)
+    for line in _view(network, answers).lines():
+        console.print(Text(line), soft_wrap=True)
     if up:
         console.print(_table(answers))
 
 
+def _view(network: Network, answers: list[Answer]) -> OverlayView:
+    pages = {answer.broker.name: answer.page for answer in answers if answer.page is not None}
+    return OverlayView(network, {name: page for name, page in pages.items() if page["name"] == name})
+
+
 def _table(answers: list[Answer]) -> Table:
     table = Table("broker", "up for", "neighbours", box=SIMPLE_HEAD, show_edge=False)
-    for heading in ("clients", "subscriptions", "in/s", "out/s"):
+    for heading in ("clients", "subscriptions", "kept", "in/s", "out/s"):
         table.add_column(heading, justify="right")
     for answer in answers:
         if answer.page is None:
@@ -145,14 +179,20 @@ def _table(answers: list[Answer]) -> Table:
             Text(answer.broker.name),
             duration(page["process"]["up_seconds"]),
             Text(", ".join(_neighbour(one) for one in page["neighbours"]) or "none"),
-            f"{page['clients']['connected']:,}",
+            f"{client_count(page):,}",
             f"{page['subscriptions']['installed']:,}",
-            *(
-                "?" if rates is None else f"{sum(rates[name] for name in names):,.0f}"
-                for names in (ARRIVING, LEAVING)
-            ),
+            f"{page['overlay']['queued']:,}",
+            *(["?", "?"] if rates is None else [f"{rates.arriving:,.0f}", f"{rates.leaving:,.0f}"]),
         )
     return table
+
+
+def client_count(page: Mapping[str, Any]) -> int:
+    """The clients a broker speaks with: plain ones, and those of its own that are members of the overlay."""
+    members = [
+        each for each in page["overlay"]["connections"] if each["role"] != "broker" and not each["past"]
+    ]
+    return int(page["clients"]["connected"]) + len(members)
 
 
 def _neighbour(neighbour: Mapping[str, Any]) -> str:

@@ -14,7 +14,8 @@ from typing import Any, Final, TextIO
 from holdfast.cli.arguments import count, seconds
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.filter import indented
-from holdfast.cli.network import Target, add_url_arguments, run_to_end, target_of
+from holdfast.cli.targets import Target, add_url_arguments, run_to_end, target_of
+from holdfast.cli.words import listed
 from holdfast.client.aio import connect
 from holdfast.client.errors import TimedOut
 from holdfast.client.item import Gap
@@ -23,6 +24,7 @@ from holdfast.events.event import Event
 from holdfast.events.json_form import event_to_json
 from holdfast.events.strict_json import dump_json
 from holdfast.filters.parse import parse_filter
+from holdfast.messages.subscriptions import Partition
 
 __all__ = ["add_arguments"]
 
@@ -66,10 +68,11 @@ async def _print_items(options: argparse.Namespace, target: Target) -> int:
     patience = options.timeout or CONNECT_WITHIN_S
     async with (
         connect(target.url, name=options.name, timeout=patience, insecure=target.insecure) as network,
-        network.subscribe(options.filter, buffer=BUFFER, timeout=patience) as items,
+        network.subscribe(options.filter, buffer=BUFFER, timeout=patience, on_upgrade=_tell_upgrade) as items,
     ):
-        sys.stderr.write(f"holdfast: subscribed to {items.filter} at {target.url} as {network.name}\n")
-        sys.stderr.flush()
+        _tell(f"subscribed to {items.filter} at {target.url} as {network.name}")
+        if items.partial:
+            _tell(f"not at {_places(items.partial)} yet: what is published there may be missing")
         while left is None or left > 0:
             try:
                 batch = await items.get_batch(options.timeout)
@@ -79,6 +82,21 @@ async def _print_items(options: argparse.Namespace, target: Target) -> int:
                 batch, left = _first(batch, left)
             await write_beside(sys.stdout, "".join(written(item) for item in batch))
     return 0
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"holdfast: {_plain(text)}\n")
+    sys.stderr.flush()
+
+
+def _tell_upgrade(cleared: tuple[Partition, ...], partial: tuple[Partition, ...]) -> None:
+    still = f", and not yet at {_places(partial)}" if partial else ""
+    _tell(f"subscribed at {_places(cleared)} too{still}")
+
+
+def _places(partitions: Sequence[Partition]) -> str:
+    """Who lies behind some partitions."""
+    return listed(list(dict.fromkeys(name for partition in partitions for name in partition.fragment)))
 
 
 async def write_beside(output: TextIO, text: str) -> None:

@@ -1,6 +1,7 @@
 """`holdfast up`: the whole network of a file on this machine, as one process per broker, with one log.
 
-Ctrl-C stops it. Nothing is restarted: a broker that ends by itself is reported and ends the whole, with status 1.
+Ctrl-C stops it. A broker that ends by itself is reported and ends the whole, with status 1; only one that is killed,
+in a network that can bypass it (delta is not 0), is started again, while the others go on.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from typing import Any, Final
 
 from holdfast.cli.admin_page import is_ready
 from holdfast.cli.children import Children, Death
-from holdfast.cli.network import add_network_arguments, loaded_network
+from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.runtime.logs import FORMATS
 from holdfast.runtime.network_document import BROKER_VARIABLES
 from holdfast.runtime.network_file import Network
 
-__all__ = ["add_arguments", "start_brokers", "wait_ready"]
+__all__ = ["Brokers", "add_arguments", "wait_ready"]
 
 #: How often a starting broker is asked whether it is ready.
 ASK_EVERY_S: Final = 0.05
+#: A broker that was killed is started again so much later: one that cannot live must not keep the machine busy.
+START_AGAIN_AFTER_S: Final = 1.0
 CLI: Final = "holdfast.cli.main"
 
 
@@ -56,8 +59,9 @@ async def _run(network: Network, options: argparse.Namespace) -> Death | None:
         flags = [flag for given in options.set for flag in ("--set", given)]
         # Where one broker listens is not where all of them do.
         environment = {name: text for name, text in os.environ.items() if name not in BROKER_VARIABLES}
-        await start_brokers(children, network, [*flags, "--log-format", options.log_format], environment)
-        dying = asyncio.create_task(children.first_death(*(broker.name for broker in network.brokers)))
+        brokers = Brokers(children, network, [*flags, "--log-format", options.log_format], environment)
+        await brokers.start_all()
+        dying = asyncio.create_task(_until_one_ends(brokers, log))
         announcing = asyncio.create_task(_announce(network, log))
         await asyncio.wait([stopping, dying], return_when=asyncio.FIRST_COMPLETED)
         announcing.cancel()
@@ -68,13 +72,38 @@ async def _run(network: Network, options: argparse.Namespace) -> Death | None:
     return death
 
 
-async def start_brokers(
-    children: Children, network: Network, flags: Sequence[str], environment: Mapping[str, str]
-) -> None:
-    """One process for each broker of the file."""
-    for broker in network.brokers:
-        place = ["--network", str(network.path), "--leash", "{leash}"]
-        await children.start(broker.name, CLI, ["broker", broker.name, *place, *flags], environment)
+class Brokers:
+    """One process for each broker of a file; ``flags`` and ``environment`` are the same for all."""
+
+    def __init__(
+        self, children: Children, network: Network, flags: Sequence[str], environment: Mapping[str, str]
+    ) -> None:
+        self.children = children
+        self.network = network
+        self.names = [broker.name for broker in network.brokers]
+        self._flags = flags
+        self._environment = environment
+
+    async def start_all(self) -> None:
+        """Start them, in the order of the file."""
+        for name in self.names:
+            await self.start(name)
+
+    async def start(self, name: str) -> None:
+        """Start one, or one that has ended again."""
+        place = ["--network", str(self.network.path), "--leash", "{leash}"]
+        await self.children.start(name, CLI, ["broker", name, *place, *self._flags], self._environment)
+
+
+async def _until_one_ends(brokers: Brokers, log: _Log) -> Death:
+    """Wait until a broker ends that is not started again: the others need it, or it has refused to run."""
+    while True:
+        death = await brokers.children.first_death(*brokers.names)
+        if not brokers.network.delta or death.status >= 0:
+            return death
+        log.write("up", f"{death}; it is started again")
+        await asyncio.sleep(START_AGAIN_AFTER_S)
+        await brokers.start(death.name)
 
 
 async def wait_ready(network: Network) -> None:

@@ -1,0 +1,143 @@
+"""What `holdfast status` says of a network as a whole: what has failed, who goes around it, what of δ is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.cli.status_overlay import OverlayView
+from holdfast.runtime.network_file import Network, read_network
+from running import PATIENCE_S, Running, write_network
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Network:
+    """b1-b2-b3-b4-b5, δ = 2."""
+    path, _ = write_network(tmp_path, "b1", "b2", "b3", "b4", extra="delta = 2")
+    return read_network(path)
+
+
+def page(*connections: str, **said: Any) -> dict[str, Any]:
+    """What a broker says; a connection past others is written "b2>b3"."""
+    spoken = [(each.rpartition(">")[2], each.split(">")[:-1]) for each in connections]
+    overlay: dict[str, Any] = {
+        "connections": [{"to": to, "past": past, "role": "broker", "state": "open"} for to, past in spoken],
+        "bypassing": [{"to": to, "past": past} for to, past in spoken if past],
+        "down": [],
+        "partitions": [],
+        "crossings": [],
+        "waiting": {},
+        "stalled": {},
+        "stalled_subscriptions": [],
+    }
+    return {"overlay": overlay | said}
+
+
+WHOLE = {
+    "b1": page("b2"),
+    "b2": page("b1", "b3"),
+    "b3": page("b2", "b4"),
+    "b4": page("b3", "b5"),
+    "b5": page("b4"),
+}
+
+
+def lines(network: Network, pages: dict[str, dict[str, Any]]) -> list[str]:
+    return list(OverlayView(network, pages).lines())
+
+
+def test_of_a_whole_network_it_says_how_much_may_fail(network: Network) -> None:
+    assert lines(network, WHOLE) == ["Nothing has failed: two brokers or links may, whichever they are."]
+    assert OverlayView(network, WHOLE).budget == 2
+    assert lines(network, {}) == [], "nobody answered, so nothing is known"
+
+
+def test_a_broker_that_is_down_is_named_with_who_goes_around_it_and_what_is_left(network: Network) -> None:
+    pages = WHOLE | {"b2": page("b1", "b3>b4"), "b4": page("b5", "b3>b2")}
+    del pages["b3"]
+    assert lines(network, pages) == [
+        "b3 is down: b2 speaks with b4 past b3; b4 speaks with b2 past b3.",
+        "One more broker or link may fail near there (b1, b2, b4 and b5).",
+    ]
+    assert OverlayView(network, pages).budget == 1
+
+
+def test_a_broker_that_does_not_answer_us_but_its_neighbours_is_not_down(network: Network) -> None:
+    pages = {name: said for name, said in WHOLE.items() if name != "b3"}
+    assert not OverlayView(network, pages).failures.brokers
+    assert not OverlayView(network, pages).failures.links
+
+
+def test_a_link_that_failed_is_told_from_a_broker(network: Network) -> None:
+    pages = WHOLE | {"b2": page("b1", "b3>b4"), "b3": page("b4", "b2>b1")}
+    assert lines(network, pages) == [
+        "b2 and b3 are up and do not reach each other: b2 speaks with b4 past b3; b3 speaks with b1 past b2.",
+        "One more broker or link may fail near there (b1, b2, b3, b4 and b5).",
+    ]
+
+
+def test_when_delta_is_used_up_or_passed_that_is_said(network: Network) -> None:
+    pages = {"b1": page("b2>b3>b4"), "b4": page("b5", "b3>b2>b1"), "b5": page("b4")}
+    assert "No more may fail near there (b1, b4 and b5)." in lines(network, pages)
+    beyond = {"b1": page(), "b5": page()}
+    assert OverlayView(network, beyond).budget == -1
+    assert "That is more than delta = 2 allows: some events wait until a broker or link is back." in lines(
+        network, beyond
+    )
+
+
+def test_what_waits_for_whom_is_said_and_what_is_held_up(network: Network) -> None:
+    waiting = page("b1", down=["b3"], waiting={"b3": 12, "b1": 4}, stalled={"b3": 7})
+    found = lines(network, WHOLE | {"b2": waiting})
+    assert "b2 keeps 12 events for b3, which it does not reach." in found
+    assert not any("keeps four" in line for line in found), "those are on their way"
+    assert any(line.startswith("b2 sends nothing on towards b3: ") for line in found)
+
+
+def test_partitions_are_told_once_however_many_know_them(network: Network) -> None:
+    """R0.26, B0.32: the partition tables of all brokers, as one."""
+    partition = {"lead": "b4", "seq": 3, "fragment": ["b5"]}
+    pages = WHOLE | {
+        "b3": page("b2", "b4", partitions=[partition | {"subscriptions": 1}]),
+        "b4": page("b3", partitions=[partition | {"subscriptions": 2}]),
+        "b2": page("b1", "b3", crossings=[{"lead": "b1", "seq": 1, "fragment": ["b2"], "crossed": True}]),
+    }
+    found = lines(network, pages)
+    told = (
+        "2 subscriptions have not been told to b5: what is published there may be missing (partition b4/3)."
+    )
+    assert found.count(told) == 1
+    assert "Partition b1/1 is over, and its subscribers are being told." in found
+
+
+def test_a_real_network_with_a_frozen_broker_says_who_goes_around_it(tmp_path: Path) -> None:
+    path, _ = write_network(tmp_path, "b1", "b2", extra="delta = 1")
+    path.write_text(path.read_text().replace("detect_after_ms = 5000", "detect_after_ms = 600"))
+    with (
+        Running("broker", "b1", "--network", str(path)),
+        Running("broker", "b2", "--network", str(path)) as middle,
+        Running("broker", "b3", "--network", str(path)),
+    ):
+        wait_for(path, "Nothing has failed: one broker or link may, whichever they are.")
+        os.kill(middle.process.pid, signal.SIGSTOP)
+        out = wait_for(path, "b2 is down: b1 speaks with b3 past b2; b3 speaks with b1 past b2.")
+        assert "No more may fail near there (b1 and b3)." in out
+        os.kill(middle.process.pid, signal.SIGCONT)
+        wait_for(path, "Nothing has failed")
+
+
+def wait_for(path: Path, text: str) -> str:
+    """Ask until the status says so."""
+    deadline = time.monotonic() + PATIENCE_S
+    out = ""
+    while text not in out:
+        assert time.monotonic() < deadline, out
+        with Running("status", "--network", str(path), "--over", "0.01") as asked:
+            _, out, err = asked.ended()
+        assert err == ""
+    return out
