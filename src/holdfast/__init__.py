@@ -26,13 +26,14 @@ if TYPE_CHECKING:
         InvalidUrl,
         NetworksFault,
         NotAvailable,
+        NotCovered,
         Refused,
         TakenOver,
         TimedOut,
         Unknown,
         Unreachable,
     )
-    from holdfast.client.item import Gap, Silence
+    from holdfast.client.item import Gap, Silence, TaggedEvent
     from holdfast.embedded import network as memory
     from holdfast.errors import CallersFault, FilterError, HoldfastError, InvalidEvent, PeersFault
     from holdfast.events.event import Event
@@ -56,6 +57,7 @@ __all__ = [
     "Network",
     "NetworksFault",
     "NotAvailable",
+    "NotCovered",
     "PeersFault",
     "Publisher",
     "Receipt",
@@ -64,6 +66,7 @@ __all__ = [
     "Silence",
     "State",
     "Subscription",
+    "TaggedEvent",
     "TakenOver",
     "TimedOut",
     "Unknown",
@@ -84,13 +87,14 @@ _HOMES = {
         "InvalidUrl",
         "NetworksFault",
         "NotAvailable",
+        "NotCovered",
         "Refused",
         "TakenOver",
         "TimedOut",
         "Unknown",
         "Unreachable",
     ),
-    "holdfast.client.item": ("Gap", "Silence"),
+    "holdfast.client.item": ("Gap", "Silence", "TaggedEvent"),
     "holdfast.errors": ("CallersFault", "FilterError", "HoldfastError", "InvalidEvent", "PeersFault"),
     "holdfast.events.event": ("Event",),
     "holdfast.filters.parse": ("parse_filter",),

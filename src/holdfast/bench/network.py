@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from holdfast.bench.network_clients import real_clients
 from holdfast.bench.network_latency import latency
 from holdfast.bench.network_outcome import Outcome, Scale
+from holdfast.bench.network_reliable import reliable
 from holdfast.bench.network_simulation import simulator
 from holdfast.bench.network_slow import slow_reader
 from holdfast.bench.network_throughput import content, fan_out, loopback, one_subscriber
@@ -27,5 +28,6 @@ JOBS: dict[str, Callable[[Scale], Iterator[Outcome]]] = {
     "latency": latency,
     "slow-reader": slow_reader,
     "client": real_clients,
+    "reliable": reliable,
     "simulator": simulator,
 }

@@ -111,7 +111,7 @@ class Load:
             taken = self._read(1.0)
             received += taken
             heard = self._check_heard(heard, taken)
-        return Run(events, total, time.perf_counter() - began)
+        return Run(events, total, heard - began)
 
     def _prepared(self, segment: Segment, sent_at: dict[int, int] | None = None) -> list[bytes]:
         for connection in (self._publisher, *self.subscribers):

@@ -22,8 +22,9 @@ from holdfast.bench.network_bare import Echo, FanOut, precomputed
 from holdfast.bench.network_workload import Shape
 from holdfast.broker.broker import Broker
 from holdfast.broker.input import Stop
-from holdfast.broker.settings import Neighbour, Settings
+from holdfast.broker.settings import Neighbour, Settings, Stream
 from holdfast.matching.engine import engines
+from holdfast.messages.streams import Guarantee
 from holdfast.overlay.transport import Wake
 from holdfast.runtime.collector import freeze_after_long_pauses
 from holdfast.runtime.driver import Driver
@@ -58,6 +59,19 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--name", default="broker", help="the broker's")
     parser.add_argument("--parent", nargs=2, metavar=("NAME", "ADDRESS"), help="the broker it dials")
     parser.add_argument("--child", action="append", default=[], metavar="NAME", help="a broker that dials it")
+    parser.add_argument(
+        "--beyond",
+        action="append",
+        default=[],
+        nargs=3,
+        metavar=("NAME", "BESIDE", "ADDRESS"),
+        help="a broker farther away; - if it dials",
+    )
+    parser.add_argument("--incarnation", type=int, default=1, help="the broker's")
+    parser.add_argument("--delta", type=int, default=0, help="how many may fail at a time")
+    parser.add_argument(
+        "--reliable", metavar="PATTERN", help="topics of a reliable stream, besides the default one"
+    )
     parser.add_argument("--engine", choices=sorted(engines()), help="the matching engine [the fastest]")
     parser.add_argument("--profile", metavar="FILE", help="write a cProfile there")
     parser.add_argument("--shape", help="whose matching the bare loop is to know beforehand")
@@ -69,9 +83,23 @@ async def serve_broker(options: argparse.Namespace) -> None:
     """A broker, as `holdfast broker` runs it, but quiet."""
     neighbours = [Neighbour(child, None) for child in options.child]
     neighbours += [Neighbour(*options.parent)] if options.parent else []
+    neighbours += [
+        Neighbour(name, None if address == "-" else address, beside)
+        for name, beside, address in options.beyond
+    ]
+    streams = (
+        [Stream("reliable", (options.reliable,), guarantee=Guarantee.RELIABLE)] if options.reliable else []
+    )
     index = None if options.engine is None else engines()[options.engine]()
     freeze_after_long_pauses()
-    broker = Broker(Settings(options.name, 1, tuple(neighbours)), index)
+    settings = Settings(
+        options.name,
+        options.incarnation,
+        tuple(neighbours),
+        streams=(*streams, Stream("default", ("#",))),
+        delta=options.delta,
+    )
+    broker = Broker(settings, index)
     driver = Driver(broker, log=_log)
     _tell({"port": await driver.listen("127.0.0.1", 0)})
     await driver.start(Wake())

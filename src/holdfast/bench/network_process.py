@@ -43,6 +43,10 @@ class Measured:
         self._process.stdin.flush()
         return self._answer()
 
+    def signal(self, number: int) -> None:
+        """Kill it, stop it, let it go on."""
+        self._process.send_signal(number)
+
     def close(self) -> None:
         """End it, and wait until it has."""
         assert self._process.stdin is not None

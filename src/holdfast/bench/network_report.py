@@ -7,6 +7,17 @@ from collections.abc import Sequence
 from holdfast.bench.figure import Figure, figure_rows, judged, machine, shown, table_lines
 from holdfast.bench.network_latency import CHAIN, ECHO, ONE_HOP
 from holdfast.bench.network_outcome import Outcome
+from holdfast.bench.network_reliable import (
+    BEST_EFFORT,
+    CHAIN_JOB,
+    CONTROL_JOB,
+    DACK,
+    KILLED,
+    RELIABLE,
+    STALL_JOB,
+    STALL_MS_MAX,
+    STOPPED,
+)
 from holdfast.bench.network_slow import NOT_READING, READING
 from holdfast.bench.network_throughput import BARE
 from holdfast.bench.report import FIGURE_COLUMNS
@@ -36,6 +47,10 @@ class _Found:
 
     def value(self, job: str) -> float | None:
         found = self.broker(job)
+        return None if found is None else found.value
+
+    def variant(self, job: str, variant: str) -> float | None:
+        found = self._by_name.get((job, variant))
         return None if found is None else found.value
 
     def over_bare(self, job: str) -> float | None:
@@ -69,6 +84,31 @@ def network_figures(outcomes: Sequence[Outcome]) -> list[Figure]:
             found.ratio(crowd, NOT_READING, READING),
             "×",
             2,
+            None,
+            True,
+        ),
+        (
+            f"reliable over best-effort, {CHAIN_JOB}",
+            found.ratio(CHAIN_JOB, RELIABLE, BEST_EFFORT),
+            "×",
+            0.5,
+            None,
+            False,
+        ),
+        (CONTROL_JOB, found.variant(CONTROL_JOB, DACK), "%", 10, None, True),
+        (
+            "reliable, stall when a broker is killed",
+            found.variant(STALL_JOB, KILLED),
+            "ms",
+            STALL_MS_MAX,
+            None,
+            True,
+        ),
+        (
+            "reliable, stall when a broker hangs",
+            found.variant(STALL_JOB, STOPPED),
+            "ms",
+            STALL_MS_MAX,
             None,
             True,
         ),
