@@ -54,7 +54,10 @@ DELTA: Final = 2
 DETECT_MS: Final = 500  #: a broker's default
 STALL_MS_MAX: Final = DETECT_MS + 200
 WARM_EVENTS: Final = 2_000
-EVENTS_MAX: Final = 200_000
+EVENTS_MAX: Final = 700_000
+#: A run takes so many times what is asked for: several periods of depth-acknowledgements must pass in it, for it is
+#: with them that queues are purged.
+LONGER: Final = 3
 CONTROL_RATE: Final = 5_000
 STALL_RATE: Final = 1_000
 READY_SECONDS: Final = 60.0
@@ -125,7 +128,7 @@ def _throughput(scale: Scale) -> Iterator[Outcome]:
         for variant, load in loads.items():
             warm = min(WARM_EVENTS, max(100, int(WARM_EVENTS * scale.seconds)))
             per_second = load.run(warm).events_per_second
-            counts[variant] = max(100, min(EVENTS_MAX, int(per_second * scale.seconds)))
+            counts[variant] = max(100, min(EVENTS_MAX, int(per_second * scale.seconds * LONGER)))
         runs: dict[str, list[float]] = {variant: [] for variant in loads}
         used: dict[str, list[float]] = {variant: [] for variant in loads}
         for _ in range(scale.repetitions):

@@ -64,9 +64,9 @@ class ClientPort(Port):
         self.incarnation = incarnation
         self.last_number = 0  #: the highest number of an event it published
         self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
-        self.unsafe: dict[int, None] = {}  #: numbers of its events that too few others are known to hold, in order
+        self.unsafe: dict[int, None] = {}  #: its events too few others are known to hold, in order
         self.accepted_upto = 0  #: where they end
-        self.numbers: dict[int, SubscriptionId] = {}  #: of its subscriptions, each with the network's id for it
+        self.numbers: dict[int, SubscriptionId] = {}  #: its subscriptions, with the network's ids
         self.gone_at: int | None = None
         self.superseded: list[int] = []  #: incarnations this one has taken over from
 
