@@ -97,12 +97,12 @@ def test_nothing_grows_with_time(acknowledge: Acknowledge) -> None:
     for number in (1, 2, 3):
         wave(number)
     before = {name: sizes(net.node(name)) for name in net.edges}
-    graves = {name: len(list(net.node(name).spread.graves)) for name in net.edges}
+    graves = {name: len(list(net.node(name).spread.interests.graves)) for name in net.edges}
     for number in range(4, 12):
         wave(number)
     assert {name: sizes(net.node(name)) for name in net.edges} == before
     assert len(net.got("S")) == 60 * 11
-    assert {name: len(list(net.node(name).spread.graves)) for name in net.edges} == graves
+    assert {name: len(list(net.node(name).spread.interests.graves)) for name in net.edges} == graves
 
 
 def test_clients_that_come_and_go_leave_nothing_behind() -> None:

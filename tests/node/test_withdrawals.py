@@ -31,7 +31,7 @@ def test_b024_a_withdrawal_beats_the_subscription_whatever_comes_first() -> None
 
     def late(bare: Bare) -> list[object]:
         spread, sender = bare.node.spread, bare.node.reach["A"]
-        spread.bury(Grave("S", 1, 1, 1))
+        spread.interests.bury(Grave("S", 1, 1, 1))
         effects = spread.on_subscribe(
             sender, Subscribe(subscription, "#", (Element("S", 1, 1), Element("A", 1, 1)))
         )

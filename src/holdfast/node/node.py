@@ -136,7 +136,7 @@ class Node:
         return all(self.reach[place.name].is_open for place in self.topology.beyond(self.name))
 
     def _enter(self, join: Join) -> Place | None:
-        if join.incarnation and self.spread.graves.covers(of_life(join.node, join.incarnation)):
+        if join.incarnation and self.spread.interests.graves.covers(of_life(join.node, join.incarnation)):
             return None  # that life is over
         return self.topology.add(join.node, join.role, join.beside, join.address, join.incarnation)
 
@@ -206,7 +206,7 @@ class Node:
             if self.settings.acknowledge is Acknowledge.DACK:
                 in_session = [each for each in self.reach.stations.values() if each.is_told]
                 effects += self.plane.depth_acks(in_session)
-            effects += self.spread.remind()
+            effects += self.spread.upgrades.remind()
         return effects + self._changed(now)
 
     def _tick(self, now: Instant) -> Effects:
@@ -458,7 +458,7 @@ class Node:
             effects += self.plane.refill_for(station)
         station.is_told = True
         effects += self.spread.heal()
-        return [*effects, Send(station.connection, [*self.spread.crossed(station), Told()])]
+        return [*effects, Send(station.connection, [*self.spread.upgrades.crossed(station), Told()])]
 
     def _places_for(self, station: Station) -> list[Message]:
         """The nodes near us that are near it too; it leaves out what is too far for it. A client tells of nobody."""
@@ -637,13 +637,13 @@ class Node:
             case Healed():
                 return self.spread.on_healed(station, message)
             case Crossed():
-                return self.spread.on_crossed(station, message)
+                return self.spread.upgrades.on_crossed(station, message)
             case Upgraded():
-                return self.spread.on_upgraded(station, message)
+                return self.spread.upgrades.on_upgraded(station, message)
             case UpgradeTaken():
-                return self.spread.on_upgrade_taken(station, message)
+                return self.spread.upgrades.on_upgrade_taken(station, message)
             case Cleared():
-                return self.spread.on_cleared(station, message)
+                return self.spread.upgrades.on_cleared(station, message)
             case Need(is_needed):
                 station.needs_us = is_needed
                 return self._changed(now)
@@ -778,14 +778,14 @@ class Node:
         known = self.topology.get(leave.node)
         if leave.node == self.name or (known is not None and known.role is Role.BROKER):
             raise Breach(f"{leave.node} cannot leave so")
-        if self.spread.graves.covers(grave):
+        if self.spread.interests.graves.covers(grave):
             return []
         station = self.reach.get(leave.node)
         effects = self._pass_on(leave, sender)
         is_of_life = station is not None and station.place.incarnation <= leave.incarnation
         if station is not None and is_of_life and station.connection is not None:
             effects += self._part(station.connection, Farewell.UNKNOWN, leave.reason, now)
-        self.spread.bury(grave)
+        self.spread.interests.bury(grave)
         return effects + self._changed(now)
 
     def _on_left(self, name: str, incarnation: int) -> None:
@@ -797,7 +797,7 @@ class Node:
         is_client = station.place.role is not Role.BROKER
         if is_client and station.place.incarnation <= incarnation and station.connection is None:
             self._left += self.plane.forget(station)
-            self.spread.forget_behind(station)
+            self.spread.interests.forget_behind(station)
             self.reach.remove(name)
 
 
