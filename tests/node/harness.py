@@ -180,7 +180,7 @@ class Net:
 
     def expel(self, by: str, name: str) -> None:
         """An operator has a client removed, at its broker."""
-        self.do(by, lambda bare: bare.node.expel(name, "expelled", bare.now))
+        self.do(by, lambda bare: bare.node.visitors.expel(name, "expelled", bare.now))
 
     def cut(self, a: str, b: str) -> None:
         self.world.network.cut(a, b)

@@ -14,6 +14,7 @@ from holdfast.messages.overlay import Trail
 from holdfast.node import plane as plane_module
 from holdfast.node.graves import Graves
 from holdfast.node.holdings import Holdings
+from holdfast.node.introductions import Introductions
 from holdfast.node.marks import Marks
 from holdfast.node.node import Node
 from holdfast.node.partitions import Partitions
@@ -187,14 +188,16 @@ def _backwards(patch: pytest.MonkeyPatch) -> None:
 
 def _hasty(patch: pytest.MonkeyPatch) -> None:
     """Who is met is sent publications at once."""
-    begin = Node._begin
+    begin = Introductions._begin
 
-    def open_at_once(node: Node, connection: int, station: Any, *others: Any, **named: Any) -> list[Any]:
-        effects = begin(node, connection, station, *others, **named)
+    def open_at_once(
+        ours: Introductions, connection: int, station: Any, *others: Any, **named: Any
+    ) -> list[Any]:
+        effects = begin(ours, connection, station, *others, **named)
         station.has_told = station.is_ready = True
         return effects
 
-    patch.setattr(Node, "_begin", open_at_once)
+    patch.setattr(Introductions, "_begin", open_at_once)
 
 
 def _taciturn(patch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ class Broker(Host):
             case Connected() | ConnectFailed() | Disconnected():
                 return self.node.step(stimulus, now) + self._settle(now)
             case Expel(name):
-                return self.node.expel(name, "expelled", now) + self._hosting.accept()
+                return self.node.visitors.expel(name, "expelled", now) + self._hosting.accept()
             case Stop():
                 return self._stop()
             case _:
@@ -167,7 +167,10 @@ class Broker(Host):
     def _stop(self) -> Effects:
         self._is_stopped = True
         effects: Effects = []
-        for connection in [*self.node.connections(), *(each.connection for each in self._sessions.all())]:
+        for connection in [
+            *self.node.introductions.connections(),
+            *(each.connection for each in self._sessions.all()),
+        ]:
             goodbye = Goodbye(Farewell.STOPPING, f"{self.name} is stopping")
             effects += [Send(connection, [goodbye]), Close(connection, "stopping")]
         return effects
@@ -222,7 +225,7 @@ class Broker(Host):
         session = self._sessions[connection]
         self._sessions.forget(connection)
         was_ready = self.is_ready
-        effects = self.node.adopt(session, hello, now)
+        effects = self.node.introductions.adopt(session, hello, now)
         return effects if self.is_ready == was_ready else effects + self._settle(now)
 
     def _on_goodbye(

@@ -25,7 +25,7 @@ class Pausing:
     def excuse(self, now: Instant) -> None:
         """Before the node judges who is silent."""
         if self._paused is not None:
-            self._node.excuse(self._paused, now)
+            self._node.introductions.excuse(self._paused, now)
 
     def review(self, now: Instant) -> list[Pause | Resume]:
         """Something was delivered, consumed or opened."""
