@@ -30,14 +30,16 @@ class Holdings:
         self._lives: dict[str, int] = {}  #: by node, the latest incarnation anybody reported of
 
     def hear(self, sender: Station, holdings: Iterable[Holding], open_names: set[str]) -> None:
-        """Reports have come. Of a node we speak with ourselves, nobody else is believed."""
+        """Reports have come. That a node we speak with ourselves has lost something, nobody else is believed."""
         for report in holdings:
             about = report.node
             if not self._is_near(about) or not self._is_near(report.numbered_by):
                 continue  # it has left meanwhile
-            if about == self._topology.me or (about != sender.name and about in open_names):
+            if about == self._topology.me:
                 continue
             pair = about, report.numbered_by
+            if about != sender.name and about in open_names and not self._is_more(report, pair):
+                continue
             self._lives[about] = max(report.incarnation, self._lives.get(about, 0))
             known = self._reports.get(pair)
             if known is not None and report.life == known.life and report.discarded < known.discarded:
@@ -51,6 +53,14 @@ class Holdings:
                     known.discarded,
                 )
             self._reports[pair] = report
+
+    def _is_more(self, report: Holding, pair: Pair) -> bool:
+        """Whether a report says more than we know, of the same life or a later one."""
+        known = self._reports.get(pair)
+        if known is None or report.incarnation > known.incarnation or report.life > known.life:
+            return True
+        is_same = (report.incarnation, report.life) == (known.incarnation, known.life)
+        return is_same and report.arrived >= known.arrived and report.discarded >= known.discarded
 
     def _is_near(self, node: str) -> bool:
         return node == self._topology.me or node in self._topology
@@ -82,6 +92,11 @@ class Holdings:
     def begin(self, station: Station) -> None:
         """A session has begun: nothing was told on it."""
         self._told[station.name] = {}
+
+    def retell(self) -> None:
+        """Everything is told anew, in case somebody did not hear, or has doubted since what nobody would repeat."""
+        for told in self._told.values():
+            told.clear()
 
     def counted_on_earlier_life(self, station: Station) -> bool:
         """Whether reports of a station that has lost its memory since may have been counted on."""

@@ -27,7 +27,10 @@ from holdfast.node.waiting import LowestNumbers, Rows
 from holdfast.overlay.transport import Send, Trace, TransportEffect
 from holdfast.routing.port import Port
 
-__all__ = ["Plane", "PlaneCounters"]
+__all__ = ["RETELL_EVERY", "Plane", "PlaneCounters"]
+
+#: What has not changed is told again every so many times.
+RETELL_EVERY: Final = 8
 
 #: So many holdings or confirmations go into one message.
 HOLDINGS_MAX: Final = 10_000
@@ -72,6 +75,7 @@ class Plane:
         self.holdings = Holdings(reach.topology, settings.incarnation, relays=settings.role is Role.BROKER)
         self.counters = PlaneCounters()
         self.queue: dict[int, Segment] = {}  #: by first number, in order
+        self._depth_acks = 0  #: how often we have acknowledged
         self._rows, self._kept_rows = Rows(), Rows()
         self._lowest = LowestNumbers()
         self._by_id: dict[EventId, int] | None = None
@@ -337,6 +341,9 @@ class Plane:
         if not self._is_by_id_used:
             self._by_id = None
         self._is_by_id_used = False
+        self._depth_acks += 1
+        if self._depth_acks % RETELL_EVERY == 0:
+            self.holdings.retell()
         own = self._own_holdings()
         effects: list[TransportEffect] = []
         for station in stations:
@@ -480,8 +487,12 @@ class Plane:
         return effects
 
     def on_lost(self, station: Station) -> None:
-        """A session is over: its copies do not count, and it is not waiting for confirmations any more."""
-        self.holdings.doubt(station)
+        """A session is over: it is not waiting for confirmations any more, and its copies do not count.
+
+        Unless somebody nearer on the way there is open: he would say so.
+        """
+        if self._reach.next_hop(station.path) is None:
+            self.holdings.doubt(station)
         for segment in self.queue.values():
             segment.senders.pop(station.name, None)
 
