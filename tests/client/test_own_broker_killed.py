@@ -75,9 +75,22 @@ async def keep_publishing(network: holdfast.Network, is_over: Callable[[], bool]
     return count
 
 
-async def collect(items: holdfast.Subscription, got: list[int]) -> None:
-    async for batch in items.batches():
-        got += [item.n if isinstance(item, holdfast.Event) else -1 for item in batch]
+class Collected:
+    """The numbers of what a subscription has brought, and whoever waits for more of them."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self._more = asyncio.Condition()
+
+    async def read(self, items: holdfast.Subscription) -> None:
+        async for batch in items.batches():
+            async with self._more:
+                self.numbers += [item.n if isinstance(item, holdfast.Event) else -1 for item in batch]
+                self._more.notify_all()
+
+    async def wait_for(self, count: int) -> None:
+        async with asyncio.timeout(PATIENCE_S), self._more:
+            await self._more.wait_for(lambda: len(self.numbers) >= count)
 
 
 @scenario
@@ -95,23 +108,19 @@ async def test_nothing_is_lost_repeated_or_reordered_when_a_clients_own_broker_i
         assert p.is_member
         items = await stack.enter_async_context(s.subscribe("#"))
         assert items.partial == ()
-        got: list[int] = []
-        reader = asyncio.create_task(collect(items, got))
+        got = Collected()
+        reader = asyncio.create_task(got.read(items))
         is_over = asyncio.Event()
         publishing = asyncio.create_task(keep_publishing(p, is_over.is_set))
         for broker, client in (("b2", "p"), ("b3", "s")):
             await brokers.wait_met(broker, client)
-            before = len(got)
+            before = len(got.numbers)
             brokers.kill(broker)
-            async with asyncio.timeout(PATIENCE_S):
-                while len(got) < before + 100:  # it goes on, past the broker that is gone
-                    await asyncio.sleep(0.01)
+            await got.wait_for(before + 100)  # it goes on, past the broker that is gone
             assert (p.state, s.state) == ("ready", "ready")
             brokers.start(broker)
         is_over.set()
         published = await publishing
-        async with asyncio.timeout(PATIENCE_S):
-            while len(got) < published:
-                await asyncio.sleep(0.01)
+        await got.wait_for(published)
         reader.cancel()
-        assert got == list(range(1, published + 1))
+        assert got.numbers == list(range(1, published + 1))

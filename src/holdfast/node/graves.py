@@ -6,6 +6,7 @@ were. A life of a subscriber that is over takes all its earlier lives with it; w
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -41,8 +42,7 @@ class Graves:
     def __contains__(self, subscription: SubscriptionId) -> bool:
         if subscription.incarnation <= self._lives.get(subscription.subscriber, -1):
             return True
-        ranges = self._ranges.get((subscription.subscriber, subscription.incarnation), ())
-        return any(first <= subscription.number <= last for first, last in ranges)
+        return self._reaches(subscription.subscriber, subscription.incarnation, subscription.number) >= 0
 
     def __iter__(self) -> Iterator[Grave]:
         for subscriber, incarnation in self._lives.items():
@@ -55,8 +55,13 @@ class Graves:
         """Whether all of it is known."""
         if grave.incarnation <= self._lives.get(grave.subscriber, -1):
             return True
-        ranges = self._ranges.get((grave.subscriber, grave.incarnation), ())
-        return any(first <= grave.first and grave.last <= last for first, last in ranges)
+        return self._reaches(grave.subscriber, grave.incarnation, grave.first) >= grave.last
+
+    def _reaches(self, subscriber: str, incarnation: int, number: int) -> int:
+        """How far the range goes that a number lies in; -1 if it lies in none."""
+        ranges = self._ranges.get((subscriber, incarnation), [])
+        place = bisect_right(ranges, (number, NUMBER_MAX)) - 1
+        return ranges[place][1] if place >= 0 and number <= ranges[place][1] else -1
 
     def add(self, grave: Grave) -> None:
         """These are over."""
@@ -80,11 +85,13 @@ class Graves:
         owner = grave.subscriber, grave.incarnation
         if owner not in self._ranges and len(self._ranges) >= SUBSCRIBERS_MAX:
             del self._ranges[next(iter(self._ranges))]
+        ranges = self._ranges.setdefault(owner, [])
         low, high = grave.first, grave.last
-        apart: list[tuple[int, int]] = []
-        for first, last in self._ranges.get(owner, []):
-            if last + 1 < low or high + 1 < first:
-                apart.append((first, last))
-            else:
-                low, high = min(low, first), max(high, last)
-        self._ranges[owner] = sorted([*apart, (low, high)])
+        begin = bisect_left(ranges, (low, 0))
+        if begin and ranges[begin - 1][1] >= low - 1:  # the one before touches it
+            begin -= 1
+            low = ranges[begin][0]
+        end = bisect_right(ranges, (high + 1, NUMBER_MAX), lo=begin)
+        if end > begin:
+            high = max(high, ranges[end - 1][1])
+        ranges[begin:end] = [(low, high)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from holdfast.identity import SubscriptionId
 from holdfast.messages.overlay import Relay
 from holdfast.messages.publications import (
@@ -26,34 +28,34 @@ __all__ = ["Host"]
 Effects = list[TransportEffect]
 
 
-class Host:
+class Host(ABC):
     """What concerns only brokers, or only clients, has an answer here for the others."""
 
     # Subscriptions made at this node
 
+    @abstractmethod
     def on_subscribed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> Effects:
         """Confirmed: what is published from now on is owed, except from behind the partitions."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_unsubscribed(self, subscription: SubscriptionId) -> Effects:
         """Forgotten by everybody who can be reached."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_upgraded(
         self, subscription: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
     ) -> Effects:
         """Some partitions are over."""
-        raise NotImplementedError
 
     # Events
 
+    @abstractmethod
     def on_local(self, port: Port, stream: str, batch: Batch, share: Share, tags: tuple[Tag, ...]) -> Effects:
         """Publications for somebody who subscribed at this node itself."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_safe(self, publications: list[Publication]) -> None:
         """What was published here is accepted: held by enough others, or wanted by nobody."""
-        raise NotImplementedError
 
     def on_relay(self, relay: Relay, new: list[int]) -> Effects:
         """To a client: publications for its subscriptions; ``new`` are the places in ``relay.at`` not repeated."""
@@ -81,5 +83,5 @@ class Host:
         """Publications may be sent to a station."""
         return []
 
-    def on_gone(self, station: Station) -> None:
+    def on_gone(self, station: Station) -> None:  # noqa: B027  a client keeps nothing for it
         """The session with a station is over."""

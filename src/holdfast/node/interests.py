@@ -104,6 +104,9 @@ class Interests:
     def bury(self, grave: Grave) -> None:
         """These are over, here and now; if they are all of a subscriber's life, so is that."""
         self.graves.add(grave)
+        if grave.first == grave.last:  # the usual one; a broker has as many as all its plain clients together
+            self.forget(SubscriptionId(grave.subscriber, grave.incarnation, grave.first))
+            return
         for subscription in list(self._by_subscriber.get(grave.subscriber, ())):
             if subscription in self.graves:
                 self.forget(subscription)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -123,15 +124,15 @@ class Annals:
                 yield standing
 
 
-class Law:
+class Law(ABC):
     """Something that must be true of every step."""
 
     def __init__(self, annals: Annals) -> None:
         self.annals = annals
 
+    @abstractmethod
     def judge(self, step: Step) -> Iterator[str]:
         """What this step did that must not be."""
-        raise NotImplementedError
 
 
 def events_of(relay: Relay) -> Iterator[tuple[int, EventId]]:
