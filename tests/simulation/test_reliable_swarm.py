@@ -24,7 +24,16 @@ RUNS_MIN = 6
 
 #: Seeds that found something, each in its time: upgrades that overtook confirmations, subscriptions of earlier lives,
 #: clients that were leads, refills that came too late, a later life taken for an earlier one.
-ONCE_FAILED = ((11, False), (154, False), (169, False), (297, False), (21, True), (25, True), (47, True))
+ONCE_FAILED = (
+    (11, False),
+    (154, False),
+    (169, False),
+    (229, False),
+    (297, False),
+    (21, True),
+    (25, True),
+    (47, True),
+)
 
 
 def for_seconds(seconds: float) -> Callable[[], bool]:
@@ -108,7 +117,7 @@ def test_many_seeds_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     counts = json.loads(line.removeprefix("counts: "))
     assert counts["runs"] == 2
     one, two = (run_reliable(seed, wild=False).tally for seed in (18, 19))
-    for name in ("events", "deliveries", "faults", "suppressions", "refills", "gaps", "silent"):
+    for name in ("events", "deliveries", "faults", "suppressions", "refills", "gaps"):
         assert counts[name] == getattr(one, name) + getattr(two, name)
     assert counts["events"] > 0 < counts["faults"]
 

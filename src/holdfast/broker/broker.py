@@ -23,6 +23,7 @@ from holdfast.clock import SECOND, Instant
 from holdfast.identity import SubscriptionId
 from holdfast.matching.index import MatchingIndex
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Lapse
 from holdfast.messages.publications import Batch, Publication, Publications, Publish, Tag
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello
 from holdfast.messages.subscriptions import Partition
@@ -268,6 +269,10 @@ class Broker(Host):
     def on_safe(self, publications: list[Publication]) -> None:
         """Events of plain clients are accepted."""
         self._hosting.on_safe(publications)
+
+    def on_lapse(self, lapse: Lapse) -> Effects:
+        """Events may be missing, also to plain clients."""
+        return self._hosting.on_lapse(lapse)
 
     def on_subscribed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> Effects:
         """A plain client's subscription is confirmed."""

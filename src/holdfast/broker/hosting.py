@@ -20,6 +20,7 @@ from holdfast.filters.expression import Filter
 from holdfast.filters.parse import parse_filter
 from holdfast.identity import SubscriptionId
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Lapse
 from holdfast.messages.publications import Accepted, Batch, Publication, Publish
 from holdfast.messages.session import Farewell, Heartbeat, Hello, Kind, Welcome
 from holdfast.messages.streams import Guarantee
@@ -263,6 +264,8 @@ class Hosting:
         for admitted in admission.admitted:
             self._counters.published += len(admitted.events)
             if admitted.stream in self._reliable:
+                if port.lapses_marked != self._node.lapses.heard:
+                    effects += self._mark(port, admitted.batch.publications[0].n - 1)
                 port.unsafe.update(
                     dict.fromkeys(publication.n for publication in admitted.batch.publications)
                 )
@@ -284,6 +287,19 @@ class Hosting:
             port = self._clients.get(publication.publisher)
             if port is not None and port.unsafe.pop(publication.n, 0) is None:
                 self._answers.append(port)
+
+    def on_lapse(self, lapse: Lapse) -> Effects:
+        """Events may be missing: clients hear so, and others up to where ours have published."""
+        effects: Effects = []
+        for port in self._clients.all():
+            effects += _said(port, lapse)
+            if self._reliable and port.last_number:
+                effects += self._mark(port, port.last_number)
+        return effects
+
+    def _mark(self, port: ClientPort, upto: int) -> Effects:
+        port.lapses_marked = self._node.lapses.heard
+        return self._node.mark(min(self._reliable), port.name, upto)
 
     def accept(self) -> Effects:
         """Tell those whose events have been accepted since."""

@@ -1,8 +1,9 @@
 """What reaches a client's subscriptions: past the edge, with gaps where something may be missing, and counted.
 
 After an interruption the first event of a publisher shows by its number whether something may be missing since;
-the gap is announced to every subscription that was confirmed when the session broke. What was delivered and not
-consumed is bounded: past a subscription's buffer the inbox is full, and the client stops reading.
+the gap is announced to every subscription that was confirmed when the session broke. On streams that survive that a
+lapse does the same (``lapsed``), until the publisher has marked up to where it had published. What was delivered
+and not consumed is bounded: past a subscription's buffer the inbox is full, and the client stops reading.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from holdfast.client.doubt import Doubts
 from holdfast.client.effect import Delivered
 from holdfast.client.item import Gap
+from holdfast.client.lapsed import Lapsed
+from holdfast.messages.marks import is_mark, read_mark
 from holdfast.messages.publications import Copy, Deliveries, Publication
 from holdfast.messages.streams import Order, StreamOrder
 from holdfast.messages.subscriptions import Partition
@@ -47,21 +50,30 @@ class Inbox:
         self._kept: frozenset[str] = frozenset()  #: streams of which a broken session loses nothing
         self._edges: dict[str, Edge] = {}  #: by stream
         self._doubts = Doubts()
+        self._lapsed = Lapsed()
 
     def take(self, message: Deliveries) -> list[Delivered]:
         """What each subscription gets of a message, in the order they first get something."""
         edge = self._edges.get(message.stream) or self._new_edge(message.stream)
-        doubts = self._doubts if message.stream not in self._kept else ()
+        is_kept = message.stream in self._kept
+        doubts = () if is_kept else self._doubts
+        lapsed = self._lapsed if is_kept and self._lapsed.subscriptions else None
         publications = message.batch.publications
         copies = message.copies
         found: dict[int, Delivered] = {}
         for place, (i, numbers) in enumerate(zip(message.at, message.subscriptions, strict=True)):
             publication = publications[i]
+            if is_kept and is_mark(publication):
+                self._take_mark(publication, found)
+                continue
+            before = self._last_kept(publication.publisher) if lapsed is not None else 0
             if not edge.admits(publication.publisher, publication.n):
                 self.turned_away += 1
                 continue
             if publication.publisher in doubts:
                 self._end_doubt(publication, numbers, found)
+            elif lapsed is not None and lapsed.is_in_doubt(publication.publisher):
+                self._add_lapse(publication.publisher, before, publication.n - 1, found)
             copy = copies[place] if copies is not None else None
             for number in numbers:
                 self._add(found, number, publication, copy)
@@ -154,3 +166,30 @@ class Inbox:
             if publication.n > after + 1:
                 gap = Gap(publication.publisher, after, publication.n - 1, "disconnected")
                 self._add(found, number, gap, None)
+
+    def begin_lapse(self, node: str, last: tuple[int, int]) -> None:
+        """More have failed together than the network survives: a lapse, by the node that noticed."""
+        confirmed = (number for number, each in self.subscriptions.items() if each.is_confirmed)
+        self._lapsed.begin(node, last, confirmed)
+
+    def _last_kept(self, publisher: str) -> int:
+        return max(
+            (self._edges[stream].last(publisher) for stream in self._kept if stream in self._edges), default=0
+        )
+
+    def _take_mark(self, publication: Publication, found: dict[int, Delivered]) -> None:
+        """Up to here the publisher has published: what has not come will not."""
+        publisher, mark = publication.publisher, read_mark(publication)
+        for node, last in mark.answers.items():
+            self.begin_lapse(node, last)  # it may have overtaken what tells so
+        if self._lapsed.is_in_doubt(publisher):
+            self._add_lapse(publisher, self._last_kept(publisher), mark.upto, found)
+            if mark.upto:
+                for stream in self._kept:
+                    (self._edges.get(stream) or self._new_edge(stream)).admits(publisher, mark.upto)
+            self._lapsed.settle(publisher, mark.answers)
+
+    def _add_lapse(self, publisher: str, after: int, upto: int, found: dict[int, Delivered]) -> None:
+        if upto > after:
+            for number in self._lapsed.subscriptions:
+                self._add(found, number, Gap(publisher, after, upto, "beyond delta"), None)

@@ -24,7 +24,7 @@ from holdfast.errors import FilterError
 from holdfast.events.event import DEFAULT_LIMITS, Limits
 from holdfast.filters.parse import parse_filter
 from holdfast.identity import SubscriptionId
-from holdfast.messages.overlay import Relay, Role
+from holdfast.messages.overlay import Lapse, Relay, Role
 from holdfast.messages.publications import Accepted, Batch, Copy, Deliveries, Publication, Rejected, Tag
 from holdfast.messages.session import Farewell, Goodbye
 from holdfast.messages.streams import Guarantee, Order, StreamOrder
@@ -70,6 +70,8 @@ class MemberCore(Host):
         self._relayed: set[int] = (
             set()
         )  #: numbers of events of reliable streams that are not known to be safe
+        self._published: int | None = None  #: the highest of them, ever
+        self._lapses_marked = 0  #: how many lapses we had heard of when we last marked
         self._handing = Handing()
         self._accepted: list[int] = []  #: since the last report
         self._duplicates: list[int] = []  #: of what is accepted and not reported
@@ -182,6 +184,11 @@ class MemberCore(Host):
             self._excused_until = now + self.node.settings.detect_after_ns
             effects += self.node.become_publisher(now)
             self._dials.clear()
+        if found.reliable:
+            numbers = [each.n for some in found.reliable.values() for each in some]
+            if self._lapses_marked != self.node.lapses.heard:
+                effects += self._mark(min(numbers) - 1)
+            self._published = max(numbers)
         for stream, each in found.reliable.items():
             self._relayed.update(publication.n for publication in each)
             effects += self.node.publish(stream, each)
@@ -286,6 +293,15 @@ class MemberCore(Host):
         numbers = [each.n for each in publications if each.n in self._relayed]
         self._relayed.difference_update(numbers)
         self._accepted += numbers
+
+    def on_lapse(self, lapse: Lapse) -> list[Any]:
+        """Events may be missing: we say up to where we have published, and are told so by others."""
+        self.ledger.inbox.begin_lapse(lapse.node, (lapse.incarnation, lapse.number))
+        return [] if self._published is None else self._mark(self._published)
+
+    def _mark(self, upto: int) -> list[Any]:
+        self._lapses_marked = self.node.lapses.heard
+        return [*self.node.mark(min(self._streams.reliable), self.name, upto)]
 
     def on_answer(self, sender: Station, message: Accepted | Rejected) -> list[Any]:
         """What became of best-effort events."""

@@ -23,6 +23,7 @@ from holdfast.client.settings import Settings
 from holdfast.clock import Instant
 from holdfast.identity import Element
 from holdfast.messages.message import Message
+from holdfast.messages.overlay import Lapse
 from holdfast.messages.publications import (
     Accepted,
     Deliveries,
@@ -243,6 +244,9 @@ class ClientCore:
             case Accepted(upto, duplicates) if self._broker is not None:
                 return self._on_accepted(upto, duplicates)
             case Heartbeat():
+                return []
+            case Lapse() if self._broker is not None:
+                self._inbox.begin_doubt(is_forgotten=False)
                 return []
             case Confirmed(subscription, partial) if self._broker is not None:
                 return [*self.ledger.on_confirmed(subscription, partial), *self._pause_if_full()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.messages.overlay import Confirmations, DepthAck, Join, Leave, Need, Ready, Relay, Told
+from holdfast.messages.overlay import Confirmations, DepthAck, Join, Lapse, Leave, Need, Ready, Relay, Told
 from holdfast.messages.publications import Accepted, Deliveries, Publications, Publish, Rejected
 from holdfast.messages.session import Goodbye, Heartbeat, Hello, Welcome
 from holdfast.messages.subscriptions import (
@@ -39,6 +39,7 @@ Message = (
     | Deliveries
     | Join
     | Leave
+    | Lapse
     | Told
     | Ready
     | Need

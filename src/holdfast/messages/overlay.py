@@ -24,6 +24,7 @@ __all__ = [
     "DepthAck",
     "Holding",
     "Join",
+    "Lapse",
     "Leave",
     "Need",
     "Ready",
@@ -127,8 +128,26 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
+class Lapse:
+    """More brokers next to each other than δ had lost their memory when this one began a life: events may be lost.
+
+    ``is_echo``: of another one; nobody knew of subscriptions that the node has told since.
+    """
+
+    node: str
+    incarnation: int
+    number: int
+    is_echo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
-    """The sender has told all it knows on this session."""
+    """The sender has told all it knows on this session.
+
+    ``row``: if it begins a life, how many brokers in a row have lost their memory, it and those beyond it.
+    """
+
+    row: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from holdfast.identity import SubscriptionId
-from holdfast.messages.overlay import Relay
+from holdfast.messages.overlay import Lapse, Relay
 from holdfast.messages.publications import (
     Accepted,
     Batch,
@@ -76,6 +76,10 @@ class Host(ABC):
     def on_answer(self, sender: Station, message: Accepted | Rejected) -> Effects:
         """To a client: what became of events it published so."""
         raise Breach("an answer to a broker")
+
+    def on_lapse(self, lapse: Lapse) -> Effects:
+        """More nodes have failed together than the network survives: events may be missing."""
+        return []
 
     # Sessions
 

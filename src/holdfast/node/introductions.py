@@ -117,9 +117,13 @@ class Introductions:
             settings.role, settings.delta, not self._node.is_recovered, settings.home, settings.address
         )
 
-    def _is_calling(self, station: Station) -> bool:
-        """Whether we have said Hello to it and wait for its Welcome."""
-        return station.connection is None and station in self._stations.values()
+    def _calls(self, name: str) -> list[int]:
+        """Where we have said Hello to a node, perhaps to an earlier life of it, and wait for its Welcome."""
+        return [
+            connection
+            for connection, station in self._stations.items()
+            if station.name == name and station.connection != connection
+        ]
 
     def connections(self) -> list[int]:
         """Every connection of the node's."""
@@ -165,10 +169,10 @@ class Introductions:
             )
         if hello.kind is Kind.CLIENT and hello.incarnation < station.place.incarnation:
             return self.part(connection, Farewell.TAKEN_OVER, "a later client has this name", now)
-        if self._is_calling(station):
+        if calls := self._calls(hello.node):
             if self._node.name < hello.node:
-                return self.part(connection, Farewell.REPLACED, "our own call is under way", now)
-            for other in [each for each, whose in self._stations.items() if whose is station]:
+                return effects + self.part(connection, Farewell.REPLACED, "our own call is under way", now)
+            for other in calls:
                 effects += self._drop(other)
         if station.connection is not None:
             effects += self.part(station.connection, Farewell.REPLACED, "a new session has begun", now)

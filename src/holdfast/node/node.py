@@ -15,11 +15,13 @@ from holdfast.clock import Instant
 from holdfast.errors import FilterError, MalformedEvent
 from holdfast.events.event import Content
 from holdfast.events.packed import unpack
+from holdfast.messages.marks import Mark, is_mark, new_mark
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import (
     Confirmations,
     DepthAck,
     Join,
+    Lapse,
     Leave,
     Need,
     Ready,
@@ -54,6 +56,7 @@ from holdfast.messages.subscriptions import (
 from holdfast.node.breach import Breach, brief
 from holdfast.node.host import Host
 from holdfast.node.introductions import Introductions
+from holdfast.node.lapses import Lapses
 from holdfast.node.plane import Plane
 from holdfast.node.reach import Reach
 from holdfast.node.settings import Acknowledge, NodeSettings
@@ -98,7 +101,8 @@ class Node:
         self.reach = Reach(self.topology, settings.probe_every_ns, settings.detect_after_ns)
         self.introductions = Introductions(self)
         self.visitors = Visitors(self)
-        self.plane = Plane(settings, self.reach, self._gather, host.on_local, host.on_safe)
+        self.lapses = Lapses(settings, self.reach, self._brokers_beside)
+        self.plane = Plane(settings, self.reach, self._gather, self._everybody, host.on_local, host.on_safe)
         self.spread = Spread(
             settings,
             self.reach,
@@ -112,7 +116,9 @@ class Node:
                 self.reach.enter(place)
         self.refusals = 0  #: sessions ended because the peer broke a rule
         self._is_recovered = False
-        self._held: list[tuple[str, list[Publication]]] = []  #: published before we knew who wants it
+        self._is_echo_due = False  #: of a lapse, when we have told what we know
+        #: Published before we knew who wants it.
+        self._held: list[tuple[str, list[Publication], Sequence[Content] | None]] = []
         self.farewell: tuple[Farewell, str] | None = None  #: why there is no coming back
         self._tick_at: Instant | None = None
         self._dack_at: Instant = 0
@@ -128,6 +134,7 @@ class Node:
         return all(self.reach[place.name].is_open for place in self.topology.beyond(self.name))
 
     def _gather(self, events: Sequence[Content]) -> list[Port]:
+        """Who wants which."""
         ports = filtering.gather(self.table, events, None)
         if not self.settings.floods:
             return ports
@@ -139,6 +146,14 @@ class Node:
             station.at = list(range(len(events)))
         clients = [port for port in ports if not isinstance(port, Station) or port not in rim]
         return [*rim, *(port for port in clients if port.at)]
+
+    def _everybody(self, count: int) -> list[Port]:
+        """Marks are for all: brokers, for those beyond them, and clients."""
+        clients = (each for each in self.reach.stations.values() if each.place.role is not Role.BROKER)
+        stations: list[Port] = [*self.reach.rim(), *clients]
+        for station in stations:
+            station.at = list(range(count))
+        return stations
 
     def _retag(self, partition: Partition) -> None:
         for segment in self.plane.queue.values():
@@ -226,12 +241,17 @@ class Node:
         """All we know, to a station, before anything else [KJ §4.2]."""
         assert station.connection is not None
         content: list[Message] = [*self.visitors.places_for(station), *self.spread.lore_for(station)]
+        if self.settings.role is Role.BROKER:
+            content += self.lapses.all()
         effects: Effects = [Send(station.connection, content)] if content else []
         if self.settings.refill and station.is_restarted:
             effects += self.plane.refill_for(station)
         station.is_told = True
         effects += self.spread.heal()
-        return [*effects, Send(station.connection, [*self.spread.upgrades.crossed(station), Told()])]
+        if self._is_echo_due:
+            effects += self._echo()
+        told = Told(self.lapses.row_before(station))
+        return [*effects, Send(station.connection, [*self.spread.upgrades.crossed(station), told])]
 
     # Changes of the overlay
 
@@ -259,11 +279,14 @@ class Node:
 
     def _say_ready(self) -> Effects:
         """Tell those who have told us all they know that we accept publications, once we do."""
+        effects: Effects = []
         if not self._is_recovered:
             self._is_recovered = self._tick_at is not None and self._has_heard()
-        if not self._is_recovered:
-            return []
-        effects = self._publish_held()
+            if not self._is_recovered:
+                return []
+            if (lapse := self.lapses.notice()) is not None:
+                effects += self._on_lapse(None, lapse)
+        effects += self._publish_held()
         for station in self.reach.stations.values():
             if station.has_told and not station.is_ready_said and station.connection is not None:
                 station.is_ready_said = True
@@ -368,12 +391,15 @@ class Node:
             case Need(is_needed):
                 station.needs_us = is_needed
                 return self.changed(now)
-            case Told():
+            case Told(row):
                 station.has_told = True
+                station.row = row
                 return self.changed(now)
             case Ready():
                 station.is_ready = True
                 return self.changed(now)
+            case Lapse():
+                return self._on_lapse(station, message)
             case Join():
                 return self.visitors.on_join(station, message, now)
             case Leave():
@@ -411,19 +437,51 @@ class Node:
 
         :raises MalformedEvent: if one cannot be read.
         """
-        events = [unpack(publication.event) for publication in publications]
+        return self._originate(stream, publications, [unpack(each.event) for each in publications])
+
+    def mark(self, stream: str, publisher: str, upto: int) -> Effects:
+        """A publisher here has sent everything up to a number: where a lapse left doubt, that ends it."""
+        return self._originate(
+            stream, [new_mark(publisher, self.lapses.heard, Mark(upto, self.lapses.answers()))], None
+        )
+
+    def _originate(
+        self, stream: str, publications: list[Publication], events: Sequence[Content] | None
+    ) -> Effects:
         if not self._is_recovered:
-            self._held.append((stream, publications))
+            self._held.append((stream, publications, events))
             return []
         effects: Effects = []
-        for start in range(0, len(events), BATCH_MAX):
-            batch = Batch(publications[start : start + BATCH_MAX])
-            effects += self.plane.originate(stream, batch, events[start : start + BATCH_MAX])
+        for start in range(0, len(publications), BATCH_MAX):
+            end = start + BATCH_MAX
+            batch = Batch(publications[start:end])
+            effects += self.plane.originate(stream, batch, None if events is None else events[start:end])
         return effects
+
+    def _on_lapse(self, sender: Station | None, lapse: Lapse) -> Effects:
+        if not self.lapses.hear(lapse):
+            return []
+        fields = {"noticed by": lapse.node}
+        effects: Effects = [Log("warning", "more have failed together than delta", fields)]
+        if self.settings.role is Role.BROKER or sender is None:
+            effects += [
+                Send(each.connection, [lapse])
+                for each in self.reach.stations.values()
+                if each is not sender and each.is_told and each.connection is not None
+            ]
+        effects += self.host.on_lapse(lapse)
+        if sender is None or not len(self.spread.interests) or not self.lapses.is_echoed(sender, lapse):
+            return effects
+        self._is_echo_due = not sender.is_told
+        return effects if self._is_echo_due else effects + self._echo()
+
+    def _echo(self) -> Effects:
+        self._is_echo_due = False
+        return self._on_lapse(None, self.lapses.new(is_echo=True))
 
     def _publish_held(self) -> Effects:
         held, self._held = self._held, []
-        return [effect for stream, publications in held for effect in self.publish(stream, publications)]
+        return [effect for each in held for effect in self._originate(*each)]
 
     def _on_relay(self, sender: Station, relay: Relay) -> Effects:
         if not relay.at:
@@ -432,7 +490,7 @@ class Node:
         if relay.refill and self._is_recovered:
             return []  # it is too late: what has come since has been numbered
         if relay.refill:
-            self.plane.take_back(relay, [unpack(publications[i].event) for i in relay.at], sender)
+            self.plane.take_back(relay, _contents(publications, relay.at), sender)
             return []
         new = self.plane.new(sender, relay)
         effects: Effects = []
@@ -444,7 +502,7 @@ class Node:
             return effects
         upstream = relay.trail.steps[-1].node
         tags = self.spread.partitions.tags_for(relay.trail, relay.tags, upstream)
-        events = [unpack(publications[relay.at[place]].event) for place in new]
+        events = _contents(publications, [relay.at[place] for place in new])
         return effects + self.plane.take(relay, new, events, tags, sender)
 
     def _deliver(self, sender: Station, relay: Relay, new: list[int]) -> Effects:
@@ -457,7 +515,15 @@ class Node:
         numbers = [relay.trail.numbers[-1][place] for place in new]
         return self.host.on_relay(tagged, new) + self.plane.confirm(sender, numbers)
 
-    # Clients that come and go
+
+def _contents(publications: list[Publication], at: Sequence[int]) -> list[Content] | None:
+    """The events at some positions; None if they are marks, which travel alone."""
+    marks = sum(is_mark(publications[i]) for i in at)
+    if not marks:
+        return [unpack(publications[i].event) for i in at]
+    if marks < len(at):
+        raise Breach("marks among events")
+    return None
 
 
 def _check_own(client: str, message: Message) -> None:
@@ -473,6 +539,10 @@ def _check_own(client: str, message: Message) -> None:
             _, graves
         ):  # a publisher tells the subscriptions of others: what it publishes may be for them
             is_own = all(grave.subscriber == client for grave in graves)
+        case Relay(_, batch, at):
+            is_own = all(batch.publications[i].publisher == client for i in at)
+        case Lapse(node):
+            is_own = node == client
         case Join() | Leave():
             is_own = False
         case _:

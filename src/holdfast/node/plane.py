@@ -14,6 +14,7 @@ from typing import Final
 
 from holdfast.events.event import Content
 from holdfast.identity import EventId
+from holdfast.messages.marks import is_mark
 from holdfast.messages.overlay import Confirmations, DepthAck, Holding, Relay, Role, Step, Trail
 from holdfast.messages.publications import Batch, Publication, Tag
 from holdfast.node.holdings import Holdings
@@ -38,6 +39,9 @@ HOLDINGS_MAX: Final = 10_000
 #: Gives every port its share of a batch; the ports that have one.
 Gather = Callable[[Sequence[Content]], list[Port]]
 
+#: The same for so many marks, which are for everybody.
+Everybody = Callable[[int], list[Port]]
+
 
 @dataclass(slots=True)
 class PlaneCounters:
@@ -59,6 +63,7 @@ class Plane:
         settings: NodeSettings,
         reach: Reach,
         gather: Gather,
+        everybody: Everybody,
         on_local: Callable[[Port, str, Batch, Share, tuple[Tag, ...]], list[TransportEffect]],
         on_discarded: Callable[[list[Publication]], None],
     ) -> None:
@@ -69,6 +74,7 @@ class Plane:
         self._trace_forwards = settings.trace_forwards
         self._reach = reach
         self._gather = gather
+        self._everybody = everybody
         self._on_local = on_local  #: for somebody at this node itself
         self._on_discarded = on_discarded  #: what began here is safe
         self.marks = Marks()
@@ -77,7 +83,7 @@ class Plane:
         self.queue: dict[int, Segment] = {}  #: by first number, in order
         self._depth_acks = 0  #: how often we have acknowledged
         self._rows, self._kept_rows = Rows(), Rows()
-        self._lowest = LowestNumbers()
+        self._lowest = LowestNumbers(reach.topology.reach)
         self._by_id: dict[EventId, int] | None = None
         self._is_by_id_used = False
         self.kept: dict[int, Segment] = {}  #: beyond the queue: safe, but not for good
@@ -95,8 +101,8 @@ class Plane:
 
     # In
 
-    def originate(self, stream: str, batch: Batch, events: Sequence[Content]) -> list[TransportEffect]:
-        """Publications begin here."""
+    def originate(self, stream: str, batch: Batch, events: Sequence[Content] | None) -> list[TransportEffect]:
+        """Publications begin here; ``events`` are their contents, None of marks."""
         segment = self._enter(stream, batch, events, Trail((), []), (), None)
         if segment is None:
             self._on_discarded(batch.publications)
@@ -146,7 +152,8 @@ class Plane:
         for first, found in places.items():
             segment = self.queue[first]
             for life, lowest in segment.add_alias(relay.trail, found):
-                self._lowest.add_number(life, lowest, segment)
+                if self._acknowledge is not Acknowledge.CONF:
+                    self._lowest.add_number(life, lowest, segment)
 
     def _queued(self) -> dict[EventId, int]:
         """Where publications are queued. Kept only while repeats come."""
@@ -163,11 +170,11 @@ class Plane:
         self,
         relay: Relay,
         new: list[int],
-        events: Sequence[Content],
+        events: Sequence[Content] | None,
         tags: tuple[Tag, ...],
         sender: Station,
     ) -> list[TransportEffect]:
-        """Queue what is new of a relay and send it on; ``events`` are the contents of what is new."""
+        """Queue what is new of a relay and send it on; ``events`` are the contents of what is new, None of marks."""
         batch = relay.batch.picked([relay.at[place] for place in new])
         trail = relay.trail if len(new) == len(relay.at) else picked(relay.trail, new)
         segment = self._enter(relay.stream, batch, events, trail, tags, trail.steps[-1].node)
@@ -181,7 +188,7 @@ class Plane:
         self,
         stream: str,
         batch: Batch,
-        events: Sequence[Content],
+        events: Sequence[Content] | None,
         trail: Trail,
         tags: tuple[Tag, ...],
         upstream: str | None,
@@ -192,7 +199,7 @@ class Plane:
         self._last += len(batch)
         self.counters.accepted += len(batch)
         shares: dict[Station, Share] = {}
-        for port in self._gather(events):
+        for port in self._everybody(len(batch)) if events is None else self._gather(events):
             at, subscriptions = port.take_share()
             share = Share(at, subscriptions)
             if not isinstance(port, Station):
@@ -206,9 +213,10 @@ class Plane:
         caps = {step.node: self.marks.latest(step.node) for step in trail.steps if step.incarnation is None}
         segment = Segment(stream, batch, first, trail, tags, upstream, shares, caps)
         self.queue[first] = segment
-        self._lowest.add(segment)
-        for target in shares:
-            self._rows.add(target, segment)
+        if self._acknowledge is not Acknowledge.CONF:  # who is asked by depth-acknowledgements only
+            self._lowest.add(segment)
+            for target in shares:
+                self._rows.add(target, segment)
         if self._by_id is not None:
             self._by_id.update({publication.id: first for publication in batch.publications})
         return segment
@@ -248,8 +256,8 @@ class Plane:
 
     def _copy(self, segment: Segment, endpoint: Station, share: Share) -> list[TransportEffect]:
         assert endpoint.connection is not None
-        again = endpoint.direction in segment.sent
-        segment.sent.add(endpoint.direction)
+        again = endpoint.name in segment.sent
+        segment.sent.add(endpoint.name)
         numbers = [segment.first + i for i in share.at]
         whole = len(share.at) == len(segment.batch)
         trail = segment.trail if whole else picked(segment.trail, share.at)
@@ -265,7 +273,7 @@ class Plane:
         self.counters.forwarded += len(share.at)
         self.counters.resent += len(share.at) if again else 0
         send = Send(endpoint.connection, [relay])
-        if not self._trace_forwards:
+        if not self._trace_forwards or is_mark(segment.batch.publications[0]):
             return [send]
         return [*(self._line(segment, i, endpoint, again) for i in share.at), send]
 
@@ -326,7 +334,7 @@ class Plane:
             effects.append(Send(station.connection, [relay]))
         return effects
 
-    def take_back(self, relay: Relay, events: Sequence[Content], sender: Station) -> None:
+    def take_back(self, relay: Relay, events: Sequence[Content] | None, sender: Station) -> None:
         """Keep what a station gives back to us, for those beyond it only."""
         batch = relay.batch.picked(relay.at)
         steps = relay.trail.steps

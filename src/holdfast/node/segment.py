@@ -39,7 +39,7 @@ class Segment:
     caps: dict[str, tuple[int, int]]  #: of those it bypassed, the mark when it came [B0.38]
     kept: dict[Station, Share] = field(default_factory=dict)  #: of those that are, but not for good
     aliases: dict[tuple[str, int], int] = field(default_factory=dict)  #: lowest of its repeats [B0.11]
-    sent: set[str] = field(default_factory=set)  #: the directions it has been sent in
+    sent: set[str] = field(default_factory=set)  #: whom it has been sent to
     confirmed: dict[str, set[int]] = field(default_factory=dict)  #: by station, our numbers it confirmed
     senders: dict[str, list[int]] = field(default_factory=dict)  #: who waits to be told of its numbers
 

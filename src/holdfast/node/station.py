@@ -49,6 +49,7 @@ class Station(Port):
         "phase",
         "place",
         "replays",
+        "row",
         "tried_since",
     )
 
@@ -71,6 +72,7 @@ class Station(Port):
     def _become_strange(self) -> None:
         self.is_told = False  #: we have told it what we know, on this session
         self.has_told = False  #: it has told us
+        self.row = 0  #: how many brokers in a row, it and those beyond it, had lost their memory
         self.is_ready_said = False  #: we have said Ready
         self.is_ready = False  #: it has
         self.needs_us = False  #: it reaches nobody nearer on the way to us

@@ -26,6 +26,10 @@ class Fifo:
         self._last[pubend] = tick
         return True
 
+    def last(self, pubend: str) -> int:
+        """The last tick that passed."""
+        return self._last.get(pubend, 0)
+
     def highest(self) -> dict[str, int]:
         """The last tick of each pubend."""
         return dict(self._last)

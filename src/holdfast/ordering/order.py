@@ -20,5 +20,8 @@ class Edge(Protocol):
     def admits(self, pubend: str, tick: int) -> bool:
         """Whether this tick may pass; if so it has passed."""
 
+    def last(self, pubend: str) -> int:
+        """The highest tick of a pubend that has passed; 0 if none has."""
+
     def highest(self) -> dict[str, int]:
         """The highest tick that has passed, by pubend; a copy."""

@@ -41,6 +41,10 @@ class Unordered:
         self._seen[pubend] = highest, bits | 1 << behind
         return True
 
+    def last(self, pubend: str) -> int:
+        """The highest tick that passed."""
+        return self._seen.get(pubend, (0, 0))[0]
+
     def highest(self) -> dict[str, int]:
         """The highest tick of each pubend."""
         return {pubend: highest for pubend, (highest, _) in self._seen.items()}

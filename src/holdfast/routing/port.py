@@ -49,6 +49,7 @@ class ClientPort(Port):
         "accepted_upto",
         "gone_at",
         "incarnation",
+        "lapses_marked",
         "last_number",
         "numbers",
         "rejected",
@@ -62,6 +63,9 @@ class ClientPort(Port):
     def __init__(self, name: str, incarnation: int) -> None:
         super().__init__(name)
         self.incarnation = incarnation
+        self.lapses_marked = (
+            0  #: how many lapses had been heard of when others were last told up to where it published
+        )
         self.last_number = 0  #: the highest number of an event it published
         self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
         self.unsafe: dict[int, None] = {}  #: its events too few others are known to hold, in order

@@ -23,6 +23,7 @@ from holdfast.messages.overlay import (
     Confirmations,
     DepthAck,
     Join,
+    Lapse,
     Leave,
     Need,
     Ready,
@@ -62,6 +63,7 @@ KINDS: Final = {
     60: UpgradeTaken,
     61: Cleared,
     62: Crossed,
+    63: Lapse,
 }
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -109,11 +109,14 @@ def _owed_by_publisher(standing: _Standing, matching: Sequence[TraceLine]) -> li
 
 
 def _first_barred(standing: _Standing) -> dict[tuple[str, Partition], int]:
-    """By publisher and partition the first event that came with its bar: nothing is missing after it [B0.31]."""
+    """By publisher and partition the first event that came with its bar: nothing is missing after it [B0.31].
+
+    Unless it carries a plain tag too, of a partition behind that one.
+    """
     barred: dict[tuple[str, Partition], int] = {}
     for line in standing.delivered:
-        for tag in line["tags"]:
-            if tag["bar"]:
+        if all(tag["bar"] for tag in line["tags"]):
+            for tag in line["tags"]:
                 barred.setdefault((line["publisher"], partition_of(tag)), line["n"])
     return barred
 

@@ -113,8 +113,10 @@ class Annals:
     def owed(self, event: EventId) -> Iterator[Standing]:
         """The subscriptions that still wait for this event: confirmed before it was published, and matching.
 
-        What was not accepted when its publisher crashed is owed to nobody.
+        What was not accepted when its publisher crashed is owed to nobody, nor is a mark.
         """
+        if event.n <= 0:
+            return
         published_at = self.published_at[event]
         if event not in self.accepted and self.crashed_at.get(event.publisher, -1) >= published_at:
             return

@@ -41,7 +41,8 @@ class Verdicts(Law):
         new = set(verdict.new)
         for place, event in events_of(verdict.relay):
             if place in new:
-                if event in seen and self.annals.last_crash < self.annals.published_at[event]:
+                published_at = self.annals.published_at.get(event, 0)  # a mark's is not known
+                if event in seen and self.annals.last_crash < published_at:
                     yield f"I8: {step.name} took {event} from {verdict.sender} for new, and has seen it"
             elif event not in seen:
                 yield from self._rejection(step, verdict, event)

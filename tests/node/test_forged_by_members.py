@@ -1,0 +1,47 @@
+"""A client is a leaf of the tree: it speaks for itself, and what it says for others ends its session."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Net
+
+from holdfast.events.event import make_event
+from holdfast.events.packed import pack
+from holdfast.messages.message import Message
+from holdfast.messages.overlay import Lapse, Relay, Step, Trail
+from holdfast.messages.publications import Batch, Publication
+from holdfast.overlay.transport import Send
+
+EVENT = pack(make_event("a"))
+
+
+def relay(publisher: str) -> Relay:
+    trail = Trail((Step("P", 1),), [[1]])
+    return Relay("events", Batch([Publication(publisher, 1, EVENT)]), [0], trail)
+
+
+def sent_by_p(message: Message) -> Net:
+    """P, in session with A, says something; S subscribes to everything."""
+    net = Net("P-A-B-S", 1)
+    net.run(1000)
+    net.subscribe("S")
+    net.run(1000)
+    connection = net.node("P").reach["A"].connection
+    assert connection is not None
+    net.do("P", lambda bare: [Send(connection, [message])])
+    net.run(500)
+    return net
+
+
+@pytest.mark.parametrize("message", [relay("Q"), Lapse("A", 1, 1)])
+def test_a_client_that_speaks_for_somebody_else_is_put_out(message: Message) -> None:
+    net = sent_by_p(message)
+    assert net.node("A").refusals == 1
+    assert not net.got("S")
+    assert not net.node("B").lapses.all()
+
+
+def test_what_it_says_for_itself_passes() -> None:
+    net = sent_by_p(relay("P"))
+    assert net.node("A").refusals == 0
+    assert net.got("S") == ["P#1"]
