@@ -30,7 +30,7 @@ from holdfast.simulator.oracle.annals import Annals, Law, Said, Step, Verdict
 from holdfast.simulator.oracle.order import HeadOfLine
 from holdfast.simulator.oracle.purges import Purges
 from holdfast.simulator.oracle.rest import unrest
-from holdfast.simulator.oracle.tables import NoResurrection, TablesFirst, WaitedFor
+from holdfast.simulator.oracle.tables import NoResurrection, TablesFirst, TuplesFirst, WaitedFor
 from holdfast.simulator.oracle.verdicts import Verdicts
 from holdfast.simulator.oracle.ways import Ways
 from holdfast.simulator.transcript import Transcript
@@ -61,6 +61,7 @@ class Oracle(Transcript):
             HeadOfLine(self.annals),
             self._verdicts_law,
             TablesFirst(self.annals),
+            TuplesFirst(self.annals),
             WaitedFor(self.annals),
             NoResurrection(self.annals),
             Purges(self.annals),

@@ -2,7 +2,8 @@
 
 When a node discards its copy for a target beyond which somebody waits for it, on the way there every node must have
 received it, in the life it is in or in one that ended so lately that its failure need not be known yet; or one of them
-must have discarded it, rightly, itself. What a client receives is delivered, and nobody holds more.
+must have discarded it, rightly, itself. What a client receives is delivered, and nobody holds more. How many
+hold it then is counted in ``holders``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from holdfast.node.segment import Segment, Share
 from holdfast.node.station import Station
 from holdfast.node.topology import Path
 from holdfast.simulator.oracle.annals import Annals, Law, Step, events_of
+from holdfast.simulator.oracle.holders import Holders
 
 __all__ = ["Purges"]
 
@@ -34,6 +36,9 @@ class Purges(Law):
         self._received: dict[str, dict[EventId, int]] = {}  #: by node, the last life in which it came
         self._discarded: dict[str, set[EventId]] = {}
         self._wanted: dict[str, dict[EventId, set[str]]] = {}  #: by node, towards which neighbours
+        self._holders = Holders(annals)
+        self._born: dict[tuple[str, int], Instant] = {}
+        self._recovered: set[tuple[str, int]] = set()
         configuration = annals.configuration
         #: A report of a life that is over may be believed for so long: it is noticed, and told from node to node.
         self._believed_ns: Instant = (
@@ -44,30 +49,49 @@ class Purges(Law):
     def judge(self, step: Step) -> Iterator[str]:
         """Of what a node has discarded in this step."""
         held = self._held.setdefault((step.name, step.life), {})
+        queue = step.node.plane.queue
         self._note_received(step)
         queued: set[EventId] = set()
-        for segment in reversed(step.node.plane.queue.values()):
+        for segment in reversed(queue.values()):
             if segment.first in held:
                 break
             held[segment.first] = segment, dict(segment.shares)
             self._note_wanted(step.name, segment)
+            self._holders.take(step, segment)
             queued.update(publication.id for publication in segment.batch.publications)
         if step.verdicts:
             self._note_unwanted(step, queued)
+        yield from self._is_refilled(step)
         kinds = {type(each.message) for each in step.heard}
-        if kinds.isdisjoint(_DISCARDING) and kinds.isdisjoint(_LEAVING):
-            return
         is_judged = kinds.isdisjoint(_LEAVING)  # who leaves is not waited for
-        queue = step.node.plane.queue
+        if kinds.isdisjoint(_DISCARDING) and is_judged and len(held) == len(queue):
+            return
         for first, (segment, shares) in list(held.items()):
-            for target in [each for each in shares if each not in segment.shares]:
+            for target in [each for each in shares if each not in segment.shares or first not in queue]:
                 share = shares.pop(target)
+                self._holders.drop(step.name, segment, target, share)
                 if is_judged:
                     yield from self._is_safe(step, segment, target, share)
             if first not in queue:
                 del held[first]
                 gone = self._discarded.setdefault(step.name, set())
                 gone.update(publication.id for publication in segment.batch.publications)
+
+    def _is_refilled(self, step: Step) -> Iterator[str]:
+        """Whether a node that has come back has got back what its last life held."""
+        life = step.name, step.life
+        born = self._born.setdefault(life, step.now)
+        if life in self._recovered or not step.node.is_recovered:
+            return
+        self._recovered.add(life)
+        lives = [each for each in self._held if each[0] == step.name and each[1] < step.life]
+        if not lives or not self.annals.configuration.refill:
+            return
+        for segment, shares in self._held[max(lives)].values():
+            for target, share in shares.items():
+                for event in (segment.batch.publications[i].id for i in share.at):
+                    for subscriber in self._waiting(step.name, target.name, event):
+                        yield from self._holders.not_given_back(step, event, subscriber, born=born)
 
     def _note_wanted(self, name: str, segment: Segment) -> None:
         wanted = self._wanted.setdefault(name, {})
@@ -96,23 +120,27 @@ class Purges(Law):
     def _is_safe(self, step: Step, segment: Segment, target: Station, share: Share) -> Iterator[str]:
         for i in share.at:
             event = segment.batch.publications[i].id
-            if not self._is_waited_for(step.name, target.name, event):
+            waiting = self._waiting(step.name, target.name, event)
+            if not waiting or self._ended(target.path, event):
                 continue
-            is_discarded = any(event in self._discarded.get(name, ()) for name in target.path)
-            if is_discarded or self._ended(target.path, event):
+            for subscriber in waiting:
+                yield from self._holders.too_few(event, subscriber)
+            if any(event in self._discarded.get(name, ()) for name in target.path):
                 continue
             without = [name for name in target.path if not self._has(name, event, step.now)]
             if without:
                 yield f"I12: {step.name} discarded {event} for {target.name}, and {', '.join(without)} never had it"
 
-    def _is_waited_for(self, name: str, target: str, event: EventId) -> bool:
-        """Whether somebody at a target or beyond it is owed an event, and has not got it."""
+    def _waiting(self, name: str, target: str, event: EventId) -> list[str]:
+        """The subscribers at a target or beyond it that are owed an event, and have not got it."""
         annals = self.annals
-        return any(
-            target in annals.tree.path(name, each.subscription.subscriber)
-            and event not in annals.arrived.get(each.subscription.subscriber, ())
-            for each in annals.owed(event)
-        )
+        owed = dict.fromkeys(each.subscription.subscriber for each in annals.owed(event))
+        return [
+            subscriber
+            for subscriber in owed
+            if target in annals.tree.path(name, subscriber)
+            and event not in annals.arrived.get(subscriber, ())
+        ]
 
     def _ended(self, path: Path, event: EventId) -> bool:
         """Whether somebody on a way took it and found that nobody farther on it wants it any more."""

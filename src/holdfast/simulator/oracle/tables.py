@@ -8,9 +8,11 @@ from holdfast.identity import SubscriptionId
 from holdfast.messages.overlay import Leave, Ready, Relay, Role, Told
 from holdfast.messages.subscriptions import Confirmed, Grave, Heal, Lore, Subscribe, Unsubscribe
 from holdfast.node.graves import NUMBER_MAX
-from holdfast.simulator.oracle.annals import Annals, Law, Step, events_of
+from holdfast.node.interest import is_for
+from holdfast.node.trails import numbered
+from holdfast.simulator.oracle.annals import Annals, Law, Said, Step, events_of
 
-__all__ = ["NoResurrection", "TablesFirst", "WaitedFor"]
+__all__ = ["NoResurrection", "TablesFirst", "TuplesFirst", "WaitedFor"]
 
 
 class TablesFirst(Law):
@@ -34,6 +36,50 @@ class TablesFirst(Law):
                     said.connection in self._told and said.connection in self._ready
                 ):
                     yield f"I9: {step.name} sent publications to {said.peer} before the tables"
+
+
+class TuplesFirst(Law):
+    """I9: on every connection a subscription is told before whatever was accepted after its installation [B0.22].
+
+    Who has told of it, asked for it or confirmed it on a connection need not be told there.
+    """
+
+    def __init__(self, annals: Annals) -> None:
+        super().__init__(annals)
+        #: By node and life the installed subscriptions, each with the last number given before, as far as is known.
+        self._installed: dict[tuple[str, int], dict[SubscriptionId, int]] = {}
+        self._known: dict[int, set[SubscriptionId]] = {}  #: by connection, to the peer
+
+    def judge(self, step: Step) -> Iterator[str]:
+        """Of what is sent, in order."""
+        for heard in step.heard:
+            self._note(heard)
+        for said in step.said:
+            if isinstance(said.message, Relay) and not said.message.refill:
+                yield from self._are_known(step, said, said.message)
+            self._note(said)
+        installed = self._installed.setdefault((step.name, step.life), {})
+        for key, interest in step.node.spread.interests.items():
+            if interest.is_installed:
+                installed.setdefault(key, step.node.plane.counters.accepted)
+
+    def _note(self, said: Said) -> None:
+        match said.message:
+            case Subscribe(subscription) | Confirmed(subscription):
+                self._known.setdefault(said.connection, set()).add(subscription)
+            case Lore(rows=rows) | Heal(rows=rows):
+                self._known.setdefault(said.connection, set()).update(row.subscription for row in rows)
+
+    def _are_known(self, step: Step, said: Said, relay: Relay) -> Iterator[str]:
+        own = [column for each, column in numbered(relay.trail) if each.node == step.name]
+        station = step.node.reach.get(said.peer)
+        installed = self._installed.get((step.name, step.life), {})
+        if not own or station is None:
+            return
+        for key in [each for each in installed if each not in self._known.get(said.connection, ())]:
+            interest = step.node.spread.interests.get(key)
+            if interest is not None and is_for(station, interest) and own[-1][-1] > installed[key]:
+                yield f"I9: {step.name} sent {said.peer} its {own[-1][-1]} and has not told it of {key}"
 
 
 class WaitedFor(Law):
