@@ -25,10 +25,10 @@ def test_counts_are_kept_from_run_to_run(memory: Path) -> None:
     soaked = soak.everything()
     reliable = next(each for each in soaked if "reliable_swarm" in each.what)
     for _ in range(2):
-        reliable.add('seed 3: well\ncounts: {"runs": 100, "events": 7, "silent": 0}\n')
+        reliable.add('seed 3: well\ncounts: {"runs": 100, "events": 7, "gaps": 0}\n')
     memory.write_text(soak.page(soaked))
     assert soak.kept()[reliable.what] == (2 * reliable.chunk, 2)
-    assert soak.kept_counts() == {reliable.what: {"runs": 200, "events": 14, "silent": 0}}
+    assert soak.kept_counts() == {reliable.what: {"runs": 200, "events": 14, "gaps": 0}}
 
 
 def test_the_next_chunk_has_seeds_of_its_own(memory: Path) -> None:
@@ -40,3 +40,12 @@ def test_the_next_chunk_has_seeds_of_its_own(memory: Path) -> None:
 
 def test_twenty_thousand_reliable_networks_are_soaked() -> None:
     assert sum(each.target for each in soak.everything() if "reliable_swarm" in each.what) == 20_000
+
+
+def test_five_minutes_of_real_brokers_are_soaked_each_with_a_seed_of_its_own(memory: Path) -> None:
+    real = next(each for each in soak.everything() if "real_overlay" in each.what)
+    commands = []
+    while real.done < real.target:
+        commands.append(real.command()[0])
+        real.add("")
+    assert commands == [["tests/real_overlay.py", "60", str(seed)] for seed in range(1, 6)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -214,11 +215,12 @@ def told(**counts: int) -> Figures:
     """Figures in which the auditor was owed and got so much."""
     figures = Figures()
     owed = counts.pop("expected", 10)
-    report = {"delivered": 10, "duplicated": 0, "disordered": 0, "gaps": 0, "latencies": {}, **counts}
-    figures.on_line(
-        "publishers", f'{{"published": {{"exchange": 10}}, "expected": {{"auditor": {owed}}}}}', 1.0
-    )
-    figures.on_line("subscribers", str({"subscribers": {"auditor": report}}).replace("'", '"'), 1.0)
+    got = {"delivered": 10, "duplicated": 0, "disordered": 0, "gaps": 0, "latencies": {}}
+    for name, report in (
+        ("publishers", {"published": {"exchange": 10}, "expected": {"auditor": owed}, "tick": 4}),
+        ("subscribers", {"subscribers": {"auditor": {**got, **counts}}, "tick": 4}),
+    ):
+        figures.on_line(name, json.dumps(report), 1.0)
     return figures
 
 
@@ -229,6 +231,19 @@ def told(**counts: int) -> Figures:
 def test_every_fault_is_seen(fault: dict[str, int]) -> None:
     assert told().is_right
     assert not told(**fault).is_right
+
+
+def test_what_was_delivered_is_held_against_what_was_owed_at_the_same_instant() -> None:
+    figures = told()
+    later = {"published": {"exchange": 500}, "expected": {"auditor": 500}, "tick": 5}
+    figures.on_line("publishers", json.dumps(later), 1.25)
+    assert figures.progress == (10, 10, 10), "the subscribers have not been heard"
+    figures.on_line("publishers", json.dumps({**later, "tick": 6}), 1.5)
+    got = {"delivered": 499, "duplicated": 0, "disordered": 0, "gaps": 0, "latencies": {}}
+    figures.on_line("subscribers", json.dumps({"subscribers": {"auditor": got}, "tick": 5}), 1.5)
+    assert figures.progress == (500, 499, 500), "one is on its way"
+    figures.on_line("publishers", json.dumps({**later, "published": {"exchange": 501}, "final": True}), 2.0)
+    assert figures.progress == (501, 499, 500), "in the end the last that each has said"
 
 
 def test_nothing_published_is_not_right() -> None:

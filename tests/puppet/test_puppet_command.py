@@ -19,6 +19,10 @@ from running import Running
 
 SCRIPT = "Subscriber u2 Subscribe orders As s\nPublisher p Publish 10 Ontopic orders Interval 2\n"
 
+#: Clients of a reliable network are dialled too, and so must be on this machine.
+RELIABLE = f"Guarantee reliable{PAIR}"
+FAR = "Process u3 is subscriber On s2 URL tcp://example.net:0/u"
+
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Callable[[str, str], list[str]]:
@@ -72,6 +76,9 @@ def test_broken_promises_are_named_and_decide_the_exit_status_if_asked_to(
         (PAIR + "Guarantee durable\n", "", "expected Guarantee best-effort"),
         (PAIR, "Subscriber u2 Subscribe orders Durable\n", "script.txt, line 1: Durable does not exist yet"),
         (PAIR.replace("localhost:0/b", "example.net:0/b", 1), "", "network.txt, line 8: the address"),
+        (RELIABLE.replace("localhost:0/p", "example.net:0/p"), "", "network.txt, line 10: the address"),
+        (RELIABLE, f"Wait 5\nJoin {FAR}\n", "script.txt, line 2: the address"),
+        (RELIABLE, f"Wait 5\nAt 9 Join {FAR}\n", "script.txt, line 2: the address"),
     ],
 )
 def test_a_bad_scenario_is_refused_with_file_line_and_what_was_expected(
@@ -85,6 +92,13 @@ def test_a_bad_scenario_is_refused_with_file_line_and_what_was_expected(
     said = capsys.readouterr()
     assert expected in said.err
     assert said.out == ""
+
+
+def test_where_a_best_effort_client_lives_does_not_matter_since_nobody_dials_it(
+    scenario: Scenario, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(scenario(PAIR.replace("localhost:0/p", "example.net:0/p"), SCRIPT)) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_files_that_cannot_be_read_or_written_are_refused(

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from holdfast.puppet.run import Result
+from holdfast.scenarios.checkers import check_all
 from real_overlay import PUBLISHERS, draw, performed, problems
+from scenario_traces import Lines
 from simulations import of_kind
 
 SEED = 1
@@ -39,3 +42,15 @@ def test_kills_freezes_and_cuts_within_delta_lose_nothing() -> None:
     for line in of_kind(result.trace, "deliver", subscriber="u0"):
         assert line["n"] == latest[line["publisher"]] + 1
         latest[line["publisher"]] = line["n"]
+
+
+def test_a_gap_is_no_excuse_within_delta() -> None:
+    lines = Lines(guarantee="reliable", delta=2)
+    lines.subscribe(1)
+    lines.publish(2, 1)
+    lost = {"subscriber": "s1", "subscription": "all", "pubend": "p", "after": 0, "upto": 1}
+    lines.add(3, "s1", "gap", **lost, reason="beyond delta")
+    trace = lines.trace()
+    assert check_all(trace) == []
+    (problem,) = problems(Result(trace, drained=True))
+    assert problem.startswith("a gap within delta")

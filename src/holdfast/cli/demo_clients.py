@@ -163,9 +163,12 @@ async def _publish_all(plan: Plan, told_to_stop: asyncio.Event) -> None:
 
 
 async def _report_often(figures: Callable[[], dict[str, Any]]) -> None:
+    """At the same instants in both processes, so that what one has counted can be held against the other's count."""
+    tick = 0
     while True:
-        await asyncio.sleep(REPORT_EVERY_S)
-        _say(figures())
+        tick = max(tick, int(time.monotonic() / REPORT_EVERY_S)) + 1
+        await asyncio.sleep(tick * REPORT_EVERY_S - time.monotonic())
+        _say({**figures(), "tick": tick})
 
 
 async def _run_until(told_to_stop: asyncio.Event, work: list[Any]) -> None:

@@ -6,16 +6,18 @@ import json
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from holdfast.cli.demo_plan import PUBLISHERS, SUBSCRIBERS
 from holdfast.cli.latencies import Latencies
 from holdfast.cli.status import Answer, Rates, rates_between
 
-__all__ = ["BrokerFigures", "Figures", "SubscriberFigures"]
+__all__ = ["BrokerFigures", "Figures", "Progress", "SubscriberFigures"]
 
 #: Lines of what went wrong that are kept, to be shown if the demo fails.
 WORDS_MAX: Final = 20
+#: How many reports one process of clients may be ahead of the other.
+AHEAD_MAX: Final = 8
 
 
 @dataclass(slots=True)
@@ -53,6 +55,14 @@ class BrokerFigures:
     rates: Rates | None = None
 
 
+class Progress(NamedTuple):
+    """How far everything was at one instant."""
+
+    published: int = 0
+    delivered: int = 0
+    owed: int = 0
+
+
 class Figures:
     """Everything, by the names of brokers, publishers and subscribers."""
 
@@ -66,6 +76,8 @@ class Figures:
         self.gone: set[str] = set()  #: of these, who has not been started again
         self.words: deque[str] = deque(maxlen=WORDS_MAX)  #: what children said beside their reports
         self._pages_at = 0.0
+        self._progress = Progress()
+        self._halves: dict[int, dict[str, Any]] = {}  #: reports that the other process has not made yet
 
     def on_line(self, name: str, line: str, now: float) -> None:
         """A child said something: a report, or words."""
@@ -79,8 +91,31 @@ class Figures:
             self.subscribers[subscriber].expected = count
         for subscriber, figures in report.get("subscribers", {}).items():
             self.subscribers[subscriber].on_report(figures, now, is_steady=not self.finished)
+        if "tick" in report:
+            self._on_half(report["tick"], report)
         if report.get("final"):
             self.finished.add(name)
+
+    def _on_half(self, tick: int, report: dict[str, Any]) -> None:
+        """Publishers and subscribers count on their own; what they counted at one instant can be compared."""
+        half = self._halves.pop(tick, None)
+        if half is None:
+            self._halves = {each: kept for each, kept in self._halves.items() if each > tick - AHEAD_MAX}
+            self._halves[tick] = report
+            return
+        both = {**half, **report}
+        delivered = {name: figures["delivered"] for name, figures in both["subscribers"].items()}
+        self._progress = _progress(both["published"], both["expected"], delivered)
+
+    @property
+    def progress(self) -> Progress:
+        """While it runs, of the last instant of which both have reported; in the end, all of it."""
+        if "publishers" not in self.finished:
+            return self._progress
+        expected = {name: one.expected for name, one in self.subscribers.items()}
+        return _progress(
+            self.published, expected, {name: one.delivered for name, one in self.subscribers.items()}
+        )
 
     def on_killed(self, broker: str, elapsed: float) -> None:
         """A broker was killed."""
@@ -125,6 +160,14 @@ class Figures:
         for one in self.subscribers.values():
             together.merge(one.latencies)
         return together
+
+
+def _progress(
+    published: Mapping[str, int], expected: Mapping[str, int], delivered: Mapping[str, int]
+) -> Progress:
+    # An event may arrive before its publisher has counted who is owed it.
+    owed = sum(max(count, expected.get(name, 0)) for name, count in delivered.items())
+    return Progress(sum(published.values()), sum(delivered.values()), owed)
 
 
 def _report(line: str) -> dict[str, Any] | None:

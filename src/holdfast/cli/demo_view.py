@@ -90,10 +90,8 @@ def _foot(figures: Figures) -> Text:
 
 
 def _progress(figures: Figures) -> str:
-    # What was delivered is sometimes reported before what was owed: two processes report.
-    owed = sum(max(one.expected, one.delivered) for one in figures.subscribers.values())
-    published = f"published {sum(figures.published.values()):,}"
-    return f"{published} · delivered {figures.total('delivered'):,} of {owed:,}"
+    published, delivered, owed = figures.progress
+    return f"published {published:,} · delivered {delivered:,} of {owed:,}"
 
 
 def plain_line(figures: Figures, elapsed: float) -> str:

@@ -13,11 +13,12 @@ from typing import Any, BinaryIO
 from holdfast.cli.failure import Failure, Trouble, decode, read_bytes
 from holdfast.puppet.run import Result, perform
 from holdfast.puppet.summary import rows, summarise, verdict
-from holdfast.runtime.addresses import Address, BadAddress, parse_address
+from holdfast.runtime.addresses import Address
 from holdfast.scenarios.checkers import check_all
-from holdfast.scenarios.commands import At, SetLink
+from holdfast.scenarios.commands import At, Command, Join, SetLink
 from holdfast.scenarios.configuration import parse_configuration
 from holdfast.scenarios.language import ScenarioError, together
+from holdfast.scenarios.roles import is_dialled
 from holdfast.scenarios.script import Script, parse_script
 from holdfast.scenarios.topology import Configuration
 from holdfast.scenarios.trace import TraceLine, encode_line
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the scenario, and say how it went."""
     configuration, script = _read_scenario(options.configuration, options.script)
     if not options.sim:
-        _refuse_far_addresses(configuration, str(options.configuration))
+        _refuse_far_addresses(configuration, script, (str(options.configuration), str(options.script)))
         _note_links(configuration, script)
     with _opened(options.trace) as file:
         began = time.monotonic()
@@ -79,22 +80,27 @@ def _read_text(path: Path) -> str:
     return "\n".join(decode(line, str(path), number) for number, line in enumerate(lines, start=1))
 
 
-def _refuse_far_addresses(configuration: Configuration, file: str) -> None:
-    """A name in a URL could be anybody's; in the simulator it does no harm."""
+def _refuse_far_addresses(configuration: Configuration, script: Script, files: tuple[str, str]) -> None:
+    """A name in a URL could be anybody's; in the simulator it does no harm, nor where nobody dials it."""
+    network, happenings = files
+    joining = [(happenings, command.process) for command in _parts(script) if isinstance(command, Join)]
     errors: list[ScenarioError] = []
-    for process in configuration.of_kind("broker"):
-        try:
-            parse_address(str(Address(*process.address)))
-        except BadAddress as error:
-            expected = "localhost, or a loopback address"
-            errors.append(ScenarioError(file, process.line, str(error), expected))
+    for file, process in [*((network, process) for process in configuration.processes), *joining]:
+        address = Address(*process.address)
+        if is_dialled(configuration, process) and not address.is_loopback:
+            problem = f"the address {address} may be another machine's"
+            errors.append(ScenarioError(file, process.line, problem, "localhost, or a loopback address"))
     if errors:
         raise Failure(str(together(errors)))
 
 
+def _parts(script: Script) -> list[Command]:
+    """All commands, those that have their time among them."""
+    return [command.command if isinstance(command, At) else command for command in script.commands]
+
+
 def _note_links(configuration: Configuration, script: Script) -> None:
-    inner = [command.command if isinstance(command, At) else command for command in script.commands]
-    count = len(configuration.links) + sum(isinstance(command, SetLink) for command in inner)
+    count = len(configuration.links) + sum(isinstance(command, SetLink) for command in _parts(script))
     if count:
         lines = "1 Link line has" if count == 1 else f"{count} Link lines have"
         sys.stderr.write(f"holdfast: {lines} no effect without --sim, where there are no simulated links\n")

@@ -61,7 +61,14 @@ from holdfast.scenarios.commands import (
 )
 from holdfast.scenarios.configuration import parse_configuration
 from holdfast.scenarios.drain import standing_of
-from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled, membership
+from holdfast.scenarios.roles import (
+    broker_settings,
+    broker_status,
+    client_settings,
+    is_dialled,
+    is_settled,
+    membership,
+)
 from holdfast.scenarios.script import parse_script
 
 __all__ = ["Performer"]
@@ -95,7 +102,7 @@ class Performer:
         :raises OSError: if it cannot be had.
         :raises BadAddress: if it is not on this machine.
         """
-        if self.process.kind != "broker" and self.configuration.guarantee != "reliable":
+        if not is_dialled(self.configuration, self.process):
             return 0
         host = self.process.address.host
         patience = clock.now() + (BIND_AGAIN_NS if order.is_again else 0)

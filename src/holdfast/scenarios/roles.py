@@ -24,6 +24,7 @@ __all__ = [
     "broker_settings",
     "broker_status",
     "client_settings",
+    "is_dialled",
     "is_settled",
     "membership",
 ]
@@ -124,6 +125,11 @@ def membership(
         probe_every_ns=configuration.probe_every_ns,
         dack_every_ns=configuration.dack_every_ns,
     )
+
+
+def is_dialled(configuration: Configuration, process: Process) -> bool:
+    """Whether others connect to a process, which then must listen: to brokers, and to every node of an overlay."""
+    return process.kind == "broker" or configuration.guarantee == "reliable"
 
 
 def is_settled(core: Broker | Actor, *, to_all: bool) -> bool:

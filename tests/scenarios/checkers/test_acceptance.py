@@ -42,3 +42,14 @@ def test_the_events_of_a_publisher_that_crashed_are_not_claimed() -> None:
         lines = one_missing(guarantee="reliable")
         lines.fault(21, "crash", crashed)
         assert len(unaccepted(lines)) == expected
+
+
+def test_what_a_publisher_publishes_after_its_crash_is_claimed() -> None:
+    lines = one_missing(guarantee="reliable")
+    lines.fault(19.9, "crash", "p")  # at 20 it was not dead yet
+    lines.fault(30, "restart", "p")
+    assert unaccepted(lines) == []
+    lines = one_missing(guarantee="reliable")
+    lines.fault(12, "crash", "p")
+    lines.fault(19, "restart", "p")
+    assert unaccepted(lines) == ["p#5 was published and never accepted"]

@@ -13,10 +13,10 @@ from functools import cached_property
 from math import inf
 from typing import TypeAlias
 
+from holdfast.scenarios.checkers.outages import Outage, outages
 from holdfast.scenarios.checkers.partitions import Partitions
 from holdfast.scenarios.checkers.rematch import Rematch
 from holdfast.scenarios.checkers.tree import Tree
-from holdfast.scenarios.topology import MASTER
 from holdfast.scenarios.trace import TraceLine
 from holdfast.scenarios.trace_fields import FAULTS
 
@@ -26,9 +26,6 @@ EventKey: TypeAlias = tuple[str, int]  #: publisher and n
 SubscriptionKey: TypeAlias = tuple[str, str]  #: subscriber and subscription
 
 _ASKING = ("subscribe", "subscribed", "unsubscribe", "unsubscribed")
-
-#: What breaks something, and what repairs it.
-_BREAKING = {"crash": "restart", "freeze": "unfreeze", "cut": "heal", "disconnect": "reconnect"}
 
 
 def event_key(line: TraceLine) -> EventKey:
@@ -109,21 +106,13 @@ class History:
         changed = bisect_right(self.changes, t)
         if changed and t - self.changes[changed - 1] < grace_seconds:
             return True
-        return any(begin <= t < end for begin, end in self._outages)
+        begun = bisect_right(self._outages, (t, inf))
+        return begun > 0 and t < self._outages[begun - 1][1]
 
     @cached_property
-    def _outages(self) -> list[tuple[float, float]]:
-        """From when to when the script had something broken; what heals a node heals its links."""
-        found = []
-        broken: dict[tuple[str, ...], float] = {}
-        for line in sorted(self.faults, key=lambda line: line["i"]):
-            if line["node"] != MASTER:
-                continue
-            if line["kind"] in _BREAKING:
-                broken.setdefault((_BREAKING[line["kind"]], *line["nodes"]), line["t"])
-            for key in [key for key in broken if key[0] == line["kind"] and {*line["nodes"]} & {*key[1:]}]:
-                found.append((broken.pop(key), line["t"]))
-        return found + [(begin, inf) for begin in broken.values()]
+    def _outages(self) -> list[Outage]:
+        """From when to when something was broken."""
+        return outages(self.faults)
 
     @cached_property
     def tree(self) -> Tree:
