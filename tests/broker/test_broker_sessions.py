@@ -218,6 +218,7 @@ def test_a_range_of_versions_that_holds_ours_is_enough() -> None:
     ids=["routing", "nothing said", "delta"],
 )
 def test_a_neighbour_that_is_configured_differently_is_told_so(differently: dict[str, Any]) -> None:
+    """R0.2: δ is one for the whole network; so is the routing policy."""
     world = ByHand(["child"])
     peer = world.connect()
     [goodbye] = world.say(peer, hello("child", Kind.BROKER, **differently))

@@ -1,4 +1,4 @@
-"""The connection manager: R0.8, R0.13, R0.33-R0.37, R0.47, B0.1, B0.20, B0.36.
+"""The connection manager: R0.8, R0.13, R0.33-R0.37, R0.47, R0.66 (connections), B0.1, B0.20, B0.36.
 
 By hand, one node's reach at a time; and in a running network, where the times count.
 """

@@ -1,4 +1,4 @@
-"""Subscriptions: R0.22-R0.31, R0.44, R0.48-R0.53, B0.2, B0.19, B0.22-B0.27, B0.30, B0.34; I9, I14, I31."""
+"""Subscriptions: R0.5, R0.22-R0.31, R0.44, R0.48-R0.53, B0.2, B0.19, B0.22-B0.27, B0.30, B0.34; I9, I14, I31."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequence vectors and legitimacy: R0.17-R0.21, R0.38-R0.40, B0.3, B0.5, B0.6."""
+"""Sequence vectors and legitimacy: R0.17-R0.21, R0.38-R0.40, R0.45, B0.3, B0.5, B0.6."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def names(trail: Trail) -> list[str]:
 
 
 def test_r017_a_vector_names_3_delta_plus_1_nodes() -> None:
+    """R0.45: also those that only tell rows of the table apart; one length for everything [B0.6]."""
     assert [vector_length(delta) for delta in (1, 2, 3)] == [4, 7, 10]
 
 
