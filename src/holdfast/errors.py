@@ -10,6 +10,7 @@
     │   ├── NetworkFileError    runtime/network_document: a network.toml, with all its faults and their lines
     │   ├── ScenarioError       scenarios/language: a configuration or script, likewise
     │   ├── TraceError          scenarios/trace: a line that is no line of a trace
+    │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
     │   └── InvalidUrl, InvalidOption, NotAvailable, Closed     client/errors
     ├── PeersFault
     │   ├── InvalidDocument     a payload that says it is XML and cannot be read as such
@@ -18,6 +19,9 @@
     ├── EnvironmentsFault
     │   ├── NetworksFault       client/errors: Refused, Unknown, TakenOver, Unreachable, TimedOut, GapFound
     │   ├── CannotListen        runtime/broker_process: an address that cannot be had
+    │   ├── DiskFull, DiskFailed    storage/files: no room / nobody knows what was written
+    │   ├── NotTaken            storage/commits: records a log that is full, broken or closed has certainly not taken
+    │   ├── NoLog, UnknownFormat, DamagedRecord, FileGone    storage: what a folder or a file of a log turned out to be
     │   ├── CannotStore         runtime/disk: a folder of ours that cannot be read or written now
     │   └── DamagedFile         runtime/disk: a file of ours that cannot be read back
     └── DriverFailed            runtime/driver: a bug of ours stopped a node

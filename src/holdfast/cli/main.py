@@ -30,6 +30,7 @@ COMMANDS: Final = (
     "network",
     "filter",
     "match",
+    "log",
     "puppet",
     "bench",
 )

@@ -1,0 +1,201 @@
+"""`holdfast log verify|dump|stat DIR`: look into a log without its broker, running or not; nothing is changed.
+
+Exit status 1 if anything is damaged. A torn tail is none: it is what a crash leaves, and the next start cuts it off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from rich.table import Table
+
+from holdfast.cli.console import OutputConsole
+from holdfast.cli.failure import Failure
+from holdfast.cli.words import counted
+from holdfast.errors import EnvironmentsFault
+from holdfast.storage.block import INDEX_MAX, Batch
+from holdfast.storage.damage import Damage
+from holdfast.storage.reader import LogReader
+from holdfast.storage.real_files import RealFiles
+from holdfast.storage.segment import Segment
+from holdfast.storage.view import Chopped
+
+__all__ = ["add_arguments"]
+
+PREVIEW_BYTES: Final = 48
+
+
+def add_arguments(commands: Any) -> None:
+    """`holdfast log verify|dump|stat DIR [--output json]`."""
+    group = commands.add_parser("log", help="verify, dump or measure a log on disk")
+    verbs = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for verb, run, said in (
+        ("verify", verify, "read every byte, and name what is damaged"),
+        ("dump", dump, "every record in order, and every hole in its place"),
+        ("stat", stat, "what the log and each of its segments hold"),
+    ):
+        parser = verbs.add_parser(verb, help=said)
+        parser.add_argument("folder", metavar="DIR", type=Path, help="the folder with the log's segments")
+        parser.add_argument("--output", choices=["text", "json"], default="text")
+        parser.set_defaults(run=run)
+        if verb == "dump":
+            parser.add_argument(
+                "--after", metavar="INDEX", type=int, default=0, help="only records above this index"
+            )
+            parser.add_argument(
+                "--through",
+                metavar="INDEX",
+                type=int,
+                default=INDEX_MAX,
+                help="only records up to this index",
+            )
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Read a whole log; 1 if anything is damaged."""
+    reader = _opened(options.folder, deep=True)
+    records = sum(segment.records for segment in reader.view.segments)
+    if options.output == "json":
+        _say(
+            {
+                "folder": str(options.folder),
+                "segments": len(reader.view.segments),
+                "records": records,
+                "damages": [_damage_json(damage) for damage in reader.damages],
+                "torn_tail": None if reader.torn is None else str(reader.torn),
+            }
+        )
+    else:
+        for damage in reader.damages:
+            sys.stdout.write(f"damaged   {damage}\n")
+        if reader.torn is not None:
+            sys.stdout.write(f"torn      {reader.torn}\n")
+        damages = len(reader.damages)
+        verdict = (
+            counted(damages, "place is damaged", "places are damaged") if damages else "nothing is damaged"
+        )
+        segments = counted(len(reader.view.segments), "segment")
+        sys.stdout.write(f"{options.folder}: {segments}, {counted(records, 'record')}; {verdict}\n")
+    return 1 if reader.damages else 0
+
+
+def dump(options: argparse.Namespace) -> int:
+    """Write out records and holes; 1 if anything in between is damaged."""
+    reader = _opened(options.folder)
+    is_damaged = False
+    for item in reader.view.scan(options.after, options.through):
+        is_damaged |= isinstance(item, Damage)
+        for line in _json_lines(item) if options.output == "json" else _text_lines(item):
+            sys.stdout.write(line + "\n")
+    return int(is_damaged)
+
+
+def stat(options: argparse.Namespace) -> int:
+    """What the log and its segments hold, by their zone maps."""
+    reader = _opened(options.folder)
+    view = reader.view
+    summary = {
+        "identity": reader.identity.hex(),
+        "records": sum(segment.records for segment in view.segments),
+        "bytes": view.size,
+        "chopped": view.chopped,
+        "first_index": view.first_index,
+        "last_index": view.last_index,
+        "damages": len(reader.damages),
+    }
+    if options.output == "json":
+        _say(summary | {"segments": [_segment_json(segment) for segment in view.segments]})
+    else:
+        for name, value in summary.items():
+            said = value if isinstance(value, str) else "none" if value is None else f"{value:,}"
+            sys.stdout.write(f"{name.replace('_', ' '):12}{said}\n")
+        if view.segments:
+            OutputConsole().print(_table(view.segments))
+    return 1 if reader.damages else 0
+
+
+def _opened(folder: Path, *, deep: bool = False) -> LogReader:
+    if not folder.is_dir():
+        raise Failure(f"{folder}: no such folder; expected one with the segments of a log")
+    try:
+        return LogReader(RealFiles(folder, write=False), unsynced=True, deep=deep)
+    except EnvironmentsFault as fault:
+        raise Failure(f"{folder}: {fault}") from fault
+
+
+def _text_lines(item: Batch | Damage | Chopped) -> Iterator[str]:
+    if isinstance(item, Damage):
+        yield f"damaged   {item}"
+    elif isinstance(item, Chopped):
+        yield f"chopped   records up to {item.through} were released"
+    else:
+        time = _moment(item.time)
+        for index, record in zip(item.indexes, item.records, strict=True):
+            preview = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in record[:PREVIEW_BYTES])
+            yield f"{index:20} {time} {len(record):8} bytes  {preview}{'…' if len(record) > PREVIEW_BYTES else ''}"
+
+
+def _json_lines(item: Batch | Damage | Chopped) -> Iterator[str]:
+    if isinstance(item, Damage):
+        yield json.dumps({"damage": _damage_json(item)})
+    elif isinstance(item, Chopped):
+        yield json.dumps({"chopped": item.through})
+    else:
+        for index, record in zip(item.indexes, item.records, strict=True):
+            data = base64.b64encode(record).decode("ascii")
+            yield json.dumps({"index": index, "time": item.time, "base64": data})
+
+
+def _damage_json(damage: Damage) -> dict[str, object]:
+    return {
+        "file": damage.file,
+        "offset": damage.offset,
+        "length": damage.length,
+        "first_lost": damage.first or None,
+        "last_lost": damage.last or None,
+        "problem": damage.problem,
+    }
+
+
+def _segment_json(segment: Segment) -> dict[str, object]:
+    return {
+        "file": segment.name,
+        "sealed": segment.is_sealed,
+        "bytes": segment.size,
+        "records": segment.records,
+        "first_index": segment.first or None,
+        "last_index": segment.last if segment.records else None,
+        "earliest_time": segment.earliest,
+        "latest_time": segment.latest,
+    }
+
+
+def _table(segments: list[Segment]) -> Table:
+    table = Table("segment", box=None, padding=(0, 2, 0, 0))
+    for column in ("records", "first", "last", "bytes"):
+        table.add_column(column, justify="right")
+    table.add_column("state")
+    for segment in segments:
+        first, last = (str(segment.first), str(segment.last)) if segment.records else ("", "")
+        state = "sealed" if segment.is_sealed else "open"
+        table.add_row(segment.name, f"{segment.records:,}", first, last, f"{segment.size:,}", state)
+    return table
+
+
+def _moment(time: int) -> str:
+    """A writer's nanoseconds since 1970, as people write them; other clocks' as they are."""
+    try:
+        return datetime.fromtimestamp(time // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return str(time)
+
+
+def _say(document: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")

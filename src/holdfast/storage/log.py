@@ -1,0 +1,274 @@
+"""The log: records under indexes that only grow, appended in batches, stable when ``commit`` returns.
+
+Appending only remembers; ``commit`` writes whatever was appended since the last one with a single write and a single
+sync for each segment it touches, mostly one. So every batch that was waiting shares the sync. What is read is what
+is stable: bytes that are not are in no file that a view looks into.
+
+Segments roll by size, between batches: footer, sync, and a new file. Sealed ones are never written again. A last
+segment in which damage was found at start is left as it is, for whoever wants to look into it, and a new one is
+begun.
+
+A write or a sync that fails is final: nobody knows what is on the disk, and this object will never again say that
+anything is stable. Only a disk without room is different, as long as nothing was synced: what was half written is cut
+off, ``DiskFull`` says that nothing of it was kept, and the log can go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.storage.block import Batch, Head, encode
+from holdfast.storage.damage import Cut, Damage
+from holdfast.storage.files import DiskFailed, DiskFull, Files
+from holdfast.storage.manifest import MANIFEST, Manifest
+from holdfast.storage.opening import Findings, NoLog, examine
+from holdfast.storage.packing import joined, parts
+from holdfast.storage.segment import Segment
+from holdfast.storage.segment_format import SegmentHeader, seed_of
+from holdfast.storage.view import LogView
+
+__all__ = ["LogSettings", "SegmentLog"]
+
+RESERVE: Final = "reserve"
+RESERVE_BYTES: Final = 1 << 16  #: given up when the disk is full, so that the log can still be chopped
+SEGMENT_BYTES_MAX: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """``segment_bytes``: when a segment is sealed and the next begun."""
+
+    segment_bytes: int = 64 << 20
+
+    def __post_init__(self) -> None:
+        assert 0 < self.segment_bytes <= SEGMENT_BYTES_MAX
+
+
+class SegmentLog:
+    """The one writer of a log, and a view of it. ``identity``, 16 random bytes, names a log that is new.
+
+    :raises NoLog: if there are segments but nothing that says of which log.
+    :raises UnknownFormat: if a newer Holdfast wrote it.
+    :raises DiskFailed: if the files cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        identity: bytes,
+        settings: LogSettings | None = None,
+        *,
+        deep: bool = False,
+    ) -> None:
+        assert len(identity) == 16
+        self._files = files
+        self._settings = settings or LogSettings()
+        self._waiting: list[Batch] = []
+        self._failure: DiskFailed | None = None
+        findings = _examined(files, identity, deep=deep)
+        self.identity = findings.manifest.identity
+        self.view: LogView = findings.view
+        self.damages: Sequence[Damage] = (
+            findings.damages
+        )  #: found at start; ``deep`` looks into sealed segments too
+        self.cut: Cut | None = findings.cut  #: the torn tail that was cut off at start
+        self._last = self.view.last_index
+        self._active: Segment | None = None
+        self._begin(findings)
+
+    # What it holds
+
+    @property
+    def last_index(self) -> int:
+        """The last one that is stable; 0 if there never was one."""
+        return self.view.last_index
+
+    @property
+    def failure(self) -> DiskFailed | None:
+        """Why nothing will be stable any more, if so."""
+        return self._failure
+
+    # Appending
+
+    def append(self, indexes: Sequence[int], records: Sequence[bytes], time: int = 0) -> None:
+        """Have records written by the next ``commit``; nothing happens before.
+
+        :raises InvalidBatch: if the indexes do not increase from what was appended last.
+        :raises DiskFailed: if the log has failed.
+        """
+        self._check()
+        batch = Batch(indexes, records, time).checked(self._last)
+        self._waiting.append(batch)
+        self._last = batch.indexes[-1]
+
+    def commit(self) -> None:
+        """Write what was appended and make it stable.
+
+        :raises DiskFull: if there is no room; what is above ``last_index`` was not kept, and is forgotten here too.
+        :raises DiskFailed: if nobody knows what was kept; from then on always.
+        """
+        self._check()
+        try:
+            while self._waiting:
+                self._write(self._next_segment())
+        except DiskFull:
+            self._waiting.clear()
+            self._last = self.last_index
+            raise
+        except DiskFailed as failure:
+            self._failure = failure
+            raise
+
+    def has_room(self, bytes_wanted: int) -> bool:
+        """Whether the disk would take so many bytes now."""
+        return self._files.room() >= bytes_wanted
+
+    def chop(self, through: int) -> None:
+        """Drop all records up to this index, for good; files go when nothing in them is left.
+
+        :raises DiskFull: if not even the reserve gives room to write that down.
+        :raises DiskFailed: as ``commit``.
+        """
+        self._check()
+        view = self.view
+        through = min(through, self.last_index)
+        if through <= view.chopped:
+            return
+        try:
+            self._save(through)
+            view.chopped = through
+            kept = [segment for segment in view.segments if segment.last > through or segment is self._active]
+            gone = view.segments[: len(view.segments) - len(kept)]
+            view.segments = kept
+            for segment in gone:
+                self._files.remove(segment.name)
+            self._restore_reserve()
+        except DiskFailed as failure:
+            self._failure = failure
+            raise
+
+    def checkpoint(self) -> None:
+        """Write down how far the log is stable, for readers in other processes and for the next start."""
+        self._check()
+        self._save(self.view.chopped)
+
+    def close(self) -> None:
+        """Commit, and write down where the log ends: a tail that is lost from now on will be missed."""
+        if self._failure is None:
+            self.commit()
+            self.checkpoint()
+
+    # Starting
+
+    def _begin(self, findings: Findings) -> None:
+        files, survey = self._files, findings.survey
+        if survey is not None:
+            last = survey.segment
+            if findings.cut:
+                files.truncate(last.name, findings.cut.offset)
+            # A sync that failed in an earlier life may have left bytes in memory that are not on the disk.
+            files.rewrite(last.name, min(survey.mark, last.end))
+            files.sync(last.name)
+            last.size = last.end
+            if all(damage.file != last.name for damage in findings.damages):
+                self._active = last
+        for name in findings.leftovers:
+            files.remove(name)
+        with suppress(DiskFull):  # a log that cannot be written can still be read
+            self._save(self.view.chopped)
+            self._restore_reserve()
+
+    # Writing
+
+    def _next_segment(self) -> Segment:
+        active = self._active
+        if active is not None and active.end < self._settings.segment_bytes:
+            return active
+        if active is not None:
+            self._seal(active)
+        return self._new_segment()
+
+    def _write(self, segment: Segment) -> None:
+        """As many of the waiting batches as this segment takes, in one write and one sync."""
+        heads: list[Head] = []
+        pieces: list[bytes] = []
+        end, taken = segment.end, 0
+        while taken < len(self._waiting) and (not taken or end < self._settings.segment_bytes):
+            batch, taken = joined(self._waiting, taken)
+            for part in parts(batch):
+                head, *block = encode(part, seed=segment.seed, offset=end, synced=segment.end)
+                heads.append(head)
+                pieces += block
+                end = head.end
+        self._append_stable(segment, *pieces)
+        for head in heads:
+            segment.note(head, head.records)
+        del self._waiting[:taken]
+
+    def _append_stable(self, segment: Segment, *pieces: bytes) -> None:
+        try:
+            self._files.append(segment.name, *pieces)
+        except DiskFull:
+            self._files.truncate(segment.name, segment.end)
+            self._files.sync(segment.name)
+            raise
+        self._files.sync(segment.name)
+
+    def _seal(self, segment: Segment) -> None:
+        footer = segment.footer().encode(segment.seed)
+        self._append_stable(segment, footer)
+        segment.size = segment.end + len(footer)
+        segment.is_sealed = True
+        self._active = None
+
+    def _new_segment(self) -> Segment:
+        base = self.last_index + 1
+        segment = Segment(base, seed_of(self.identity, base), last=base - 1)
+        segments = self.view.segments
+        if segments and segments[-1].base == base:
+            segments.pop()  # its header is broken, and there is nothing in it
+        elif self._files.size(segment.name) is not None:
+            raise DiskFailed(
+                segment.name, "a file that is not of this log stands where its next segment belongs"
+            )
+        self._files.replace(segment.name, SegmentHeader(self.identity, base).encode())
+        segment.missing, self.view.missing_at_end = self.view.missing_at_end, None
+        segments.append(segment)
+        self._active = segment
+        with suppress(DiskFull):  # an older manifest only knows less
+            self._save(self.view.chopped)
+        return segment
+
+    def _save(self, chopped: int) -> None:
+        segment = self.view.segments[-1] if self.view.segments else None
+        base, end = (segment.base, segment.end) if segment else (0, 0)
+        data = Manifest(self.identity, chopped, base, end, self.last_index).encode()
+        try:
+            self._files.replace(MANIFEST, data)
+        except DiskFull:
+            self._files.remove(RESERVE)
+            self._files.replace(MANIFEST, data)
+
+    def _restore_reserve(self) -> None:
+        if self._files.size(RESERVE) != RESERVE_BYTES:
+            try:
+                self._files.replace(RESERVE, bytes(RESERVE_BYTES))
+            except DiskFull:
+                self._files.remove(RESERVE)
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def _examined(files: Files, identity: bytes, *, deep: bool) -> Findings:
+    try:
+        return examine(files, deep=deep)
+    except NoLog:
+        if files.names():
+            raise
+    files.replace(MANIFEST, Manifest(identity).encode())
+    return examine(files)

@@ -1,0 +1,219 @@
+"""The files of a log on a real disk: one folder, and the system calls that make things stable.
+
+A file is written through one descriptor kept open, and synced with ``fdatasync``, which carries its length too. That
+a file exists is a fact of its folder: the folder is synced after a file is made, renamed or removed. Readers open
+the file each time; so they never hold up the writer, and a descriptor the writer closes is never theirs.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, Self
+
+from holdfast.storage.files import DiskFailed, DiskFull
+
+__all__ = ["RealFiles"]
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_BESIDE: Final = ":new"  #: what is being written to replace a file
+_REWRITE_BYTES: Final = 1 << 20
+_WRITING_MAX: Final = 4  #: files kept open; a log writes to one, and to another while it replaces it
+_PIECES_MAX: Final = 1024  #: that Linux takes in one call
+
+
+class RealFiles:
+    """A folder. A writer makes it if need be and is alone in it; any number may read beside it.
+
+    :raises DiskFailed: if the folder cannot be had, or another process writes in it.
+    """
+
+    def __init__(self, folder: Path, *, write: bool = True) -> None:
+        self.folder = folder
+        self._writing: dict[str, int] = {}  #: descriptors of files that were appended to
+        self._made: set[str] = set()  #: files whose folder entry is not synced yet
+        self._lock: int | None = None
+        if write:
+            with _told(folder.name):
+                _make(folder)
+                self._lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._take_lock(self._lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of everything; nothing is synced."""
+        for name in list(self._writing):
+            self._let_go(name)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def append(self, name: str, *pieces: bytes) -> None:
+        """Write at the end of a file, all of it or as much as there is room for; in one call, and without joining."""
+        with _told(name):
+            descriptor = self._descriptor(name)
+            for start in range(0, len(pieces), _PIECES_MAX):
+                some = pieces[start : start + _PIECES_MAX]
+                written = os.writev(descriptor, some)
+                if written < sum(map(len, some)):
+                    _write_all(descriptor, b"".join(some)[written:])
+
+    def sync(self, name: str) -> None:
+        """``fdatasync``, and the folder if the file is new."""
+        # Not _told's business: after a sync that failed for lack of room nobody knows what is stable either.
+        try:
+            os.fdatasync(self._descriptor(name))
+            if name in self._made:
+                self._sync_folder()
+                self._made.discard(name)
+        except OSError as error:
+            raise DiskFailed(name, f"sync failed: {error.strerror}") from error
+
+    def truncate(self, name: str, size: int) -> None:
+        """Cut a file off."""
+        with _told(name):
+            os.ftruncate(self._descriptor(name), size)
+
+    def rewrite(self, name: str, offset: int) -> None:
+        """Dirty the pages from here on; the bytes stay what they are."""
+        with _told(name):
+            # Not the descriptor that appends: Linux appends even what pwrite puts elsewhere.
+            descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                while data := os.pread(descriptor, _REWRITE_BYTES, offset):
+                    offset += os.pwrite(descriptor, data, offset)
+            finally:
+                os.close(descriptor)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write beside, sync, rename, sync the folder."""
+        beside = name + _BESIDE
+        try:
+            self.remove(beside)
+            self.append(beside, data)
+            self.sync(beside)
+        except DiskFull:
+            self.remove(beside)
+            raise
+        self._let_go(beside)
+        with _told(name):
+            self._let_go(name)
+            os.replace(self.folder / beside, self.folder / name)
+            self._sync_folder()
+
+    def remove(self, name: str) -> None:
+        """Remove a file and sync the folder."""
+        self._let_go(name)
+        self._made.discard(name)
+        with _told(name), suppress(FileNotFoundError):
+            os.unlink(self.folder / name)
+            self._sync_folder()
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes | None:
+        """Bytes of a file."""
+        with _told(name):
+            try:
+                descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            try:
+                rest = max(0, os.fstat(descriptor).st_size - offset)
+                return _pread_all(descriptor, rest if length is None else min(length, rest), offset)
+            finally:
+                os.close(descriptor)
+
+    def size(self, name: str) -> int | None:
+        """How long a file is."""
+        with _told(name):
+            try:
+                return os.stat(self.folder / name).st_size
+            except FileNotFoundError:
+                return None
+
+    def names(self) -> list[str]:
+        """All files but those that are being written to replace one."""
+        with _told(self.folder.name):
+            return sorted(
+                entry.name
+                for entry in os.scandir(self.folder)
+                if entry.is_file() and not entry.name.endswith(_BESIDE)
+            )
+
+    def room(self) -> int:
+        """What the file system says is free for us."""
+        with _told(self.folder.name):
+            found = os.statvfs(self.folder)
+            return found.f_bavail * found.f_frsize
+
+    def _descriptor(self, name: str) -> int:
+        descriptor = self._writing.get(name)
+        if descriptor is None:
+            while len(self._writing) >= _WRITING_MAX:
+                self._let_go(next(iter(self._writing)))
+            path = self.folder / name
+            if not path.exists():
+                self._made.add(name)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            descriptor = self._writing[name] = os.open(path, flags, 0o644)
+        return descriptor
+
+    def _let_go(self, name: str) -> None:
+        descriptor = self._writing.pop(name, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _sync_folder(self) -> None:
+        assert self._lock is not None, "opened for reading"
+        os.fsync(self._lock)
+
+    def _take_lock(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            raise DiskFailed(str(self.folder), "another process writes here") from error
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _pread_all(descriptor: int, length: int, offset: int) -> bytes:
+    data = os.pread(descriptor, length, offset)
+    while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
+        data += more
+    return data
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it, each synced into the one above."""
+    if not folder.is_dir():
+        if not folder.parent.exists():
+            _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(parent)
+        finally:
+            os.close(parent)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """What the system refuses, in our words."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise DiskFull(name) from error
+        raise DiskFailed(name, error.strerror or str(error)) from error

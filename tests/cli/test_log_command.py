@@ -1,0 +1,157 @@
+"""`holdfast log` on good, damaged, torn, empty, missing and foreign folders."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import main
+from holdfast.storage.log import LogSettings, SegmentLog
+from holdfast.storage.real_files import RealFiles
+from holdfast.storage.segment_format import name_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with RealFiles(tmp_path / "log") as files:
+        log = SegmentLog(files, bytes(range(16)), LogSettings(300))
+        for i in range(1, 13):
+            log.append([10 * i], [b"record %d \x00" % i * 3], time=1_763_210_000_000_000_000 + i)
+            log.commit()
+        log.chop(25)
+        log.close()
+    return tmp_path / "log"
+
+
+def flip(path: Path, text: bytes) -> None:
+    data = bytearray(path.read_bytes())
+    data[data.index(text)] ^= 4
+    path.write_bytes(bytes(data))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    status = main(["log", *map(str, arguments)])
+    return status, *capsys.readouterr()
+
+
+def test_a_good_log_verifies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert run(capsys, "verify", folder) == (
+        0,
+        f"{folder}: four segments, 12 records; nothing is damaged\n",
+        "",
+    )
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before, "nothing is changed"
+
+
+def test_damage_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flip(folder / name_of(31), b"record 5")
+    status, out, _ = run(capsys, "verify", folder)
+    assert status == 1
+    assert "bytes: a record is broken; record 50 is lost\n" in out
+    assert out.startswith(f"damaged   {name_of(31)}, offset ")
+    assert out.endswith("; one place is damaged\n")
+    status, out, _ = run(capsys, "verify", folder, "--output", "json")
+    assert status == 1
+    (damage,) = json.loads(out)["damages"]
+    assert (damage["file"], damage["first_lost"], damage["last_lost"]) == (name_of(31), 50, 50)
+
+
+def test_a_truncated_segment_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / name_of(31)
+    path.write_bytes(path.read_bytes()[:100])
+    status, out, _ = run(capsys, "verify", folder)
+    assert status == 1
+    assert (
+        f"damaged   {name_of(31)}, offset 40, 60 bytes: no whole block where one should begin; records from 31"
+        in out
+    )
+
+
+def test_dump_shows_every_record_and_every_hole_in_its_place(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flip(folder / name_of(31), b"record 5")
+    status, out, _ = run(capsys, "dump", folder, "--through", 70)
+    assert status == 1
+    lines = out.splitlines()
+    assert lines[0] == "chopped   records up to 25 were released"
+    assert (
+        lines[1] == "                  30 2025-11-15T12:33:20Z       30 bytes  record 3 ·record 3 ·record 3 ·"
+    )
+    assert lines[2].split()[0] == "40"
+    assert lines[3].startswith("damaged   ")
+    assert [line.split()[0] for line in lines[4:]] == ["60", "70"]
+
+
+def test_dump_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "dump", folder, "--output", "json", "--after", 100)
+    assert status == 0
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [line["index"] for line in found] == [110, 120]
+    assert base64.b64decode(found[0]["base64"]) == b"record 11 \x00" * 3
+    assert found[0]["time"] == 1_763_210_000_000_000_011
+    _, out, _ = run(capsys, "dump", folder, "--output", "json")
+    assert json.loads(out.splitlines()[0]) == {"chopped": 25}
+
+
+def test_stat_says_what_there_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "stat", folder)
+    assert status == 0
+    assert "identity    000102030405060708090a0b0c0d0e0f\n" in out
+    assert "first index 30\nlast index  120\n" in out
+    assert f"{name_of(1)}" in out
+    _, out, _ = run(capsys, "stat", folder, "--output", "json")
+    said = json.loads(out)
+    assert said["records"] == 12
+    assert said["bytes"] == sum(path.stat().st_size for path in folder.glob("*.segment"))
+    assert said["segments"][0]["sealed"] is True
+    assert said["segments"][-1]["sealed"] is False
+    assert said["segments"][0]["first_index"] == 10
+
+
+def test_a_torn_tail_is_no_damage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    last = sorted(folder.glob("*.segment"))[-1]
+    with last.open("ab") as file:
+        file.write(b"HFbk and no more")
+    status, out, _ = run(capsys, "verify", folder)
+    assert status == 0
+    assert f"torn      {last.name}, offset " in out
+    assert "a torn tail of 16 bytes; it names no record" in out
+
+
+def test_an_empty_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with RealFiles(tmp_path) as files:
+        SegmentLog(files, bytes(16))
+    assert run(capsys, "verify", tmp_path)[:2] == (
+        0,
+        f"{tmp_path}: no segments, no records; nothing is damaged\n",
+    )
+    assert run(capsys, "dump", tmp_path) == (0, "", "")
+    assert "first index none\n" in run(capsys, "stat", tmp_path)[1]
+
+
+@pytest.mark.parametrize("command", ["verify", "dump", "stat"])
+def test_folders_that_hold_no_log(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nowhere = tmp_path / "nowhere"
+    assert run(capsys, command, nowhere) == (
+        2,
+        "",
+        f"holdfast: {nowhere}: no such folder; expected one with the segments of a log\n",
+    )
+    assert run(capsys, command, tmp_path) == (
+        2,
+        "",
+        f"holdfast: {tmp_path}: no manifest and no segment of a log\n",
+    )
+    (tmp_path / "notes.txt").write_text("somebody else's")
+    assert run(capsys, command, tmp_path)[0] == 2
+    (tmp_path / "manifest").write_text("somebody else's")
+    assert run(capsys, command, tmp_path) == (
+        2,
+        "",
+        f"holdfast: {tmp_path}: a broken manifest and no segment\n",
+    )

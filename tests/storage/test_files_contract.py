@@ -1,0 +1,170 @@
+"""What a log relies on, asked of the real files and of the simulated disk alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from holdfast.simulator.disk import SimulatedDisk
+from holdfast.storage.files import DiskFailed, Files, Subfolder
+from holdfast.storage.real_files import RealFiles
+
+
+@pytest.fixture(params=["real", "simulated", "subfolder"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
+    if request.param == "real":
+        with RealFiles(tmp_path / "a" / "log") as real:
+            yield real
+    elif request.param == "simulated":
+        yield SimulatedDisk(Random(1))
+    else:
+        disk = SimulatedDisk(Random(1))
+        disk.append("one", b"a file of somebody else")
+        yield Subfolder(disk, "log")
+
+
+def test_what_is_appended_is_seen_at_once(files: Files) -> None:
+    files.append("one", b"ab")
+    files.append("one", b"cd")
+    assert files.read("one") == b"abcd"
+    files.sync("one")
+    assert files.read("one") == b"abcd"
+
+
+def test_many_pieces_are_written_as_one(files: Files) -> None:
+    pieces = [b"%d," % i for i in range(3000)]
+    files.append("one", *pieces)
+    assert files.read("one") == b"".join(pieces)
+
+
+def test_part_of_a_file(files: Files) -> None:
+    files.append("one", b"abcdef")
+    assert files.read("one", 2, 3) == b"cde"
+    assert files.read("one", 4, 9) == b"ef"
+    assert files.read("one", 9, 1) == b""
+    assert files.read("one", 3) == b"def"
+
+
+def test_a_file_that_is_not_there(files: Files) -> None:
+    assert files.read("none") is None
+    assert files.size("none") is None
+    files.remove("none")
+    assert files.names() == []
+
+
+def test_a_file_is_cut_off_and_goes_on_there(files: Files) -> None:
+    files.append("one", b"abcdef")
+    files.truncate("one", 2)
+    assert files.read("one") == b"ab"
+    files.append("one", b"xy")
+    files.sync("one")
+    assert files.read("one") == b"abxy"
+    assert files.size("one") == 4
+
+
+def test_rewriting_changes_nothing_that_is_seen(files: Files) -> None:
+    files.append("one", b"abcdef")
+    files.sync("one")
+    files.rewrite("one", 3)
+    files.sync("one")
+    files.append("one", b"g")
+    assert files.read("one") == b"abcdefg"
+
+
+def test_replacing_makes_a_file_or_gives_it_another_content(files: Files) -> None:
+    files.replace("one", b"new")
+    assert files.read("one") == b"new"
+    files.append("one", b"er")
+    files.replace("one", b"old")
+    files.append("one", b"er")
+    assert files.read("one") == b"older"
+    assert files.names() == ["one"]
+
+
+def test_names_are_sorted_and_removed_files_gone(files: Files) -> None:
+    for name in ("b", "c", "a"):
+        files.append(name, b"")
+    assert files.names() == ["a", "b", "c"]
+    files.remove("b")
+    assert files.names() == ["a", "c"]
+    files.append("b", b"again")
+    assert files.read("b") == b"again"
+
+
+def test_there_is_room(files: Files) -> None:
+    assert files.room() > 0
+
+
+def test_however_many_files_are_written_few_stay_open(tmp_path: Path) -> None:
+    with RealFiles(tmp_path) as files:
+        before = len(os.listdir("/proc/self/fd"))
+        for i in range(50):
+            files.append(f"{i}", b"x")
+            files.sync(f"{i}")
+        assert len(os.listdir("/proc/self/fd")) <= before + 4
+        files.append("0", b"y")
+        assert files.read("0") == b"xy"
+
+
+def test_two_writers_do_not_share_a_folder(tmp_path: Path) -> None:
+    with RealFiles(tmp_path) as files:
+        with pytest.raises(DiskFailed, match="another process writes here"):
+            RealFiles(tmp_path)
+        files.append("one", b"x")
+        assert RealFiles(tmp_path, write=False).read("one") == b"x"
+    with RealFiles(tmp_path):
+        pass
+
+
+def test_what_a_crash_left_of_a_replacement_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "one:new").write_bytes(b"half")
+    with RealFiles(tmp_path) as files:
+        assert files.names() == []
+        files.replace("one", b"whole")
+        assert files.read("one") == b"whole"
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DiskFailed, match="log: Not a directory"):
+        RealFiles(tmp_path / "file" / "log")
+
+
+def test_what_is_said_to_be_stable_was_handed_to_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a file is synced, and its folder after it is made, renamed or removed; a power cut asks for both."""
+    calls: list[str] = []
+    links = Path("/proc/self/fd")
+
+    def noting(call: str, original: Callable[[int], None]) -> Callable[[int], None]:
+        def sync(descriptor: int) -> None:
+            calls.append(f"{call} {os.readlink(links / str(descriptor)).removeprefix(str(tmp_path))}")
+            original(descriptor)
+
+        return sync
+
+    def told() -> list[str]:
+        found, calls[:] = calls[:], []
+        return found
+
+    with RealFiles(tmp_path / "log") as files:
+        monkeypatch.setattr(os, "fdatasync", noting("fdatasync", os.fdatasync))
+        monkeypatch.setattr(os, "fsync", noting("fsync", os.fsync))
+        files.append("one", b"x")
+        assert told() == []
+        files.sync("one")
+        assert told() == ["fdatasync /log/one", "fsync /log"]
+        files.append("one", b"y")
+        files.sync("one")
+        assert told() == ["fdatasync /log/one"]
+        files.replace("two", b"z")
+        assert told() == ["fdatasync /log/two:new", "fsync /log", "fsync /log"]
+        files.remove("two")
+        assert told() == ["fsync /log"]
+    with RealFiles(tmp_path / "a" / "b"):
+        assert told() == ["fsync ", "fsync /a"]

@@ -1,0 +1,260 @@
+"""The persistent filtering log [BZA §4.2]: R1.24-R1.29, B1.5-B1.7, I21, schedules X20 and X21."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from log_fixtures import IDENTITY, Crash, CrashingFiles, simulated
+
+from examples import examples
+from holdfast.storage.files import Files
+from holdfast.storage.filtering_log import METADATA, FilteringLog, Reading
+from holdfast.storage.log import LogSettings
+
+SMALL = LogSettings(segment_bytes=500)
+
+
+def opened(files: Files) -> FilteringLog:
+    return FilteringLog(files, IDENTITY, SMALL)
+
+
+def test_x20_the_read_window_holds_the_oldest_matches() -> None:
+    log = opened(simulated())
+    log.write([(tick, [7]) for tick in range(10, 1001, 10)])
+    log.commit()
+    read = log.read(7, after=0, limit=30)
+    first = read.next_reading()
+    assert first.matches == list(range(10, 301, 10))
+    assert first.known_through == 309
+    assert [reading.matches for reading in read] == [
+        list(range(310, 601, 10)),
+        list(range(610, 901, 10)),
+        list(range(910, 1001, 10)),
+    ]
+
+
+FIGURE_2 = [(1, [1, 3]), (3, [1, 2]), (4, [3]), (5, [2])]
+
+
+def check_figure_2(log: FilteringLog) -> None:
+    """read(s3, [1, 10]) = Q at 1 and 4; S at 2, 3, 5; unknown from 6; the chain is i3 → i1 → ⊥."""
+    assert list(log.read(3, 0, 100)) == [Reading(0, 0, 0, [1, 4], 5)]
+    assert list(log.chain(3, 0)) == [(3, 4), (1, 1)]
+    assert log.log.last_index == 4, "one record per tick"
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("point", ["after append", "after sync", "after metadata"])
+def test_x21_wherever_it_crashes_redelivery_makes_it_whole(point: str, seed: int) -> None:
+    files = CrashingFiles(simulated(seed))
+    log = opened(files)
+    log.write(FIGURE_2[:2])
+    log.checkpoint()
+    log.write(FIGURE_2[2:])
+    files.crash_in({"after append": 1, "after sync": 3, "after metadata": 5}[point])
+    with pytest.raises(Crash):
+        log.checkpoint()
+    files.crash_at = -1
+    files.disk.crash()
+    again = opened(files)
+    if point != "after append":
+        assert again.last_timestamp == 5, "what was synced is found, with metadata or without"
+    again.write(FIGURE_2)  # latestDelivered was not saved: everything comes again
+    again.commit()
+    check_figure_2(again)
+    check_figure_2(opened(files))
+
+
+def test_x21_metadata_that_point_past_the_log_are_not_believed() -> None:
+    disk = simulated()
+    log = opened(disk)
+    log.write(FIGURE_2)
+    log.checkpoint()
+    metadata = disk.read(METADATA) or b""
+    younger = simulated()
+    log = opened(younger)
+    log.write(FIGURE_2[:2])
+    log.commit()
+    younger.replace(METADATA, metadata)
+    again = opened(younger)
+    assert again.last_timestamp == 3
+    again.write(FIGURE_2)
+    again.commit()
+    check_figure_2(again)
+
+
+def test_broken_metadata_cost_only_time() -> None:
+    disk = simulated()
+    log = opened(disk)
+    log.write(FIGURE_2)
+    log.checkpoint()
+    data = disk.read(METADATA) or b""
+    for broken in (b"", data[:-1], b"?" + data[1:], data[:20] + bytes([data[20] ^ 1]) + data[21:]):
+        disk.replace(METADATA, broken)
+        check_figure_2(opened(disk))
+
+
+def test_i21_a_record_takes_at_most_8_and_16n_bytes() -> None:
+    """8+8n while numbers and distances fit into 4 bytes (R1.26 allows 8+16n)."""
+    log = opened(simulated())
+    log.write([(tick, list(range(25))) for tick in range(1, 11)])
+    log.write([(20, [1 << 40, 3])])
+    log.commit()
+    records = [len(log.log.view.read(number) or b"") for number in range(1, 12)]
+    assert records == [8 + 8 * 25] * 10 + [8 + 16 * 2]
+    assert [reading.matches for reading in log.read(1 << 40, 0, 5)] == [[20]]
+    assert [reading.matches for reading in log.read(3, 8, 5)] == [[9, 10, 20]]
+
+
+def test_ticks_that_match_nobody_leave_no_record() -> None:
+    log = opened(simulated())
+    log.write([(5, []), (6, [1]), (7, [])])
+    log.advance(12)
+    log.commit()
+    assert log.log.last_index == 1
+    assert list(log.read(1, 0, 9)) == [Reading(0, 0, 0, [6], 12)]
+    assert list(log.read(2, 3, 9)) == [Reading(3, 3, 3, [], 12)]
+
+
+def test_chopping_ends_chains_and_is_told_to_who_stands_below() -> None:
+    """B1.7: a token older than the chop point gets the part below as lost, once."""
+    disk = simulated()
+    log = opened(disk)
+    log.write([(tick, [tick % 3, 9]) for tick in range(10, 500, 10)])
+    log.chop(205)
+    for found in (log, opened(disk)):
+        assert found.log.view.first_index == 21
+        assert [r.lost_through for r in found.read(9, 100, 15)] == [205, 359]
+        assert next(iter(found.read(9, 100, 3))).matches == [210, 220, 230]
+        assert [r.lost_through for r in found.read(9, 300, 100)] == [300]
+        assert sum(len(reading.matches) for reading in found.read(9, 0, 4)) == 29
+
+
+@pytest.mark.parametrize("read_before", [0, 1, 2, 4])
+@pytest.mark.parametrize("chopped", [5, 45, 50, 105, 170, 200])
+def test_early_release_under_a_subscriber_that_is_catching_up(chopped: int, read_before: int) -> None:
+    """Whatever is released meanwhile is lost or was delivered; nothing is delivered twice or passed over in silence."""
+    log = opened(simulated())
+    log.write([(tick, [7]) for tick in range(10, 201, 10)])
+    log.commit()
+    read = log.read(7, 0, 4)
+    readings = [read.next_reading() for _ in range(read_before)]
+    log.chop(chopped)
+    readings += read
+    delivered = [tick for reading in readings for tick in reading.matches]
+    lost = {t for reading in readings for t in range(reading.after + 1, reading.lost_through + 1)}
+    assert delivered == sorted(set(delivered))
+    assert set(delivered) | lost >= set(range(10, 201, 10))
+    assert not lost & set(delivered)
+    assert [reading.after for reading in readings] == [
+        0,
+        *(reading.known_through for reading in readings[:-1]),
+    ]
+    assert readings[-1].known_through == 200
+
+
+def test_a_subscriber_that_is_gone_has_no_chain() -> None:
+    log = opened(simulated())
+    log.write(FIGURE_2)
+    log.commit()
+    log.forget(3)
+    assert list(log.chain(3, 0)) == []
+
+
+def broken(files: CrashingFiles, number: int) -> None:
+    """Flip a bit in a record."""
+    log = opened(files)
+    data = log.log.view.read(number)
+    assert data is not None
+    for name in files.names():
+        content = files.read(name) or b""
+        if name.endswith(".segment") and data in content:
+            at = content.index(data)
+            files.disk.replace(name, content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+            return
+    raise AssertionError("the record is in some segment")
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("number", [1, 5, 9])
+def test_a_broken_record_makes_ticks_unsure_and_never_silent(number: int, saved: bool) -> None:
+    files = CrashingFiles(simulated())
+    log = opened(files)
+    log.write([(10 * i, [i % 2, 8]) for i in range(1, 10)])
+    log.write([(100, [8])])
+    if saved:
+        log.checkpoint()
+    else:
+        log.commit()
+        log.log.close()
+    broken(files, number)
+    again = opened(files)
+    for subscriber in (0, 1, 8):
+        truth = [10 * i for i in range(1, 10) if subscriber in (i % 2, 8)] + [100] * (subscriber == 8)
+        sure = list(again.read(subscriber, 0, 4))
+        possible = {
+            tick for r in sure for tick in (*range(r.lost_through + 1, r.unsure_through + 1), *r.matches)
+        }
+        assert set(truth) <= possible
+        assert sure[-1].known_through == 100
+
+
+@examples(150)
+@given(
+    seed=st.integers(0, 1000),
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("write"), st.integers(1, 30), st.sets(st.integers(0, 5))),
+            st.tuples(st.just("commit"), st.just(0), st.just(set())),
+            st.tuples(st.just("checkpoint"), st.just(0), st.just(set())),
+            st.tuples(st.just("chop"), st.integers(0, 100), st.just(set())),
+            st.tuples(st.just("crash"), st.integers(0, 12), st.just(set())),
+        ),
+        max_size=40,
+    ),
+    after=st.integers(0, 600),
+    limit=st.integers(1, 7),
+)
+def test_i21_it_agrees_with_a_plain_table_through_crashes(
+    seed: int, steps: list[tuple[str, int, set[int]]], after: int, limit: int
+) -> None:
+    """The twin: every write in a dict; after a crash everything comes again, as the consolidated stream does."""
+    files = CrashingFiles(simulated(seed))
+    log = opened(files)
+    truth: dict[int, set[int]] = {}
+    tick = chopped = 0
+    for step, number, subscribers in [*steps, ("commit", 0, set())]:
+        if step == "crash":
+            files.crash_in(number)
+            continue
+        try:
+            if step == "write":
+                tick += number
+                truth[tick] = subscribers
+                log.write([(tick, sorted(subscribers))])
+            elif step == "chop":
+                chopped = max(chopped, tick * number // 100)
+                log.chop(tick * number // 100)
+            else:
+                getattr(log, step)()
+        except Crash:
+            files.crash_at = -1
+            files.disk.crash()
+            log = opened(files)
+            log.write([(t, sorted(truth[t])) for t in truth if t > log.last_timestamp])
+            log.commit()
+    files.crash_at = -1
+    log.commit()
+    for subscriber in range(6):
+        readings = list(log.read(subscriber, after, limit))
+        start = max(after, log.chopped)
+        assert log.chopped <= chopped
+        expected = [t for t in truth if t > start and subscriber in truth[t]]
+        assert [t for reading in readings for t in reading.matches] == expected
+        assert all(len(reading.matches) <= limit for reading in readings)
+        assert readings[0].lost_through == start
+        assert readings[-1].known_through == max(after, log.last_timestamp)
+        for reading in readings:
+            assert all(reading.unsure_through < t <= reading.known_through for t in reading.matches)
+            assert reading.unsure_through <= max(reading.after, log.chopped)
