@@ -1,0 +1,265 @@
+"""A publishing endpoint: where events of a durable stream get their ticks, and are logged once [BZA §2, R1.3, R1.5].
+
+A tick is a time in microseconds, made unique. An event is accepted when the log has it on disk; until then nobody hears
+of it. Requests may be repeated, and may overtake each other on their way: each names the number its publisher sent
+before it, so that a hole is seen; what comes behind it is not taken, and asked for again [design.md §2].
+
+Where there is no event there is silence. It is asserted up to now only while a *lease* on disk covers it: whoever
+starts again begins above its lease, so no event ever gets a tick that was said to be silent [B1.3].
+
+The pubend does not write. It says what is to be appended, in order, and hears how far the log is stable; what the disk
+refused it takes back, all of it, since what came behind was built on it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import msgspec
+
+from holdfast.messages.publications import Publication
+from holdfast.streams.receipts import Receipts
+
+__all__ = [
+    "LEASE_TICKS",
+    "Append",
+    "Hole",
+    "Kept",
+    "Mark",
+    "Outcome",
+    "Pubend",
+    "Receipt",
+    "Refusal",
+    "Request",
+    "read_record",
+    "record_of",
+]
+
+#: How far ahead silence is leased.
+LEASE_TICKS: Final = 2_000_000
+
+TICK_MAX: Final = 2**63 - 1
+
+
+class Request(NamedTuple):
+    """A publication to be logged; ``previous`` is the number its publisher sent here before it, 0 for its first."""
+
+    previous: int
+    publication: Publication
+
+
+class Receipt(NamedTuple):
+    """Accepted: on disk, under a tick. ``tick`` is 0 where it was long ago."""
+
+    publisher: str
+    n: int
+    tick: int
+    is_repeat: bool
+
+
+class Hole(NamedTuple):
+    """Something is missing before what came: nothing behind it was taken. What follows ``last`` is to be sent again."""
+
+    publisher: str
+    last: int
+
+
+class Refusal(NamedTuple):
+    """Certainly not accepted, and why."""
+
+    publisher: str
+    n: int
+    reason: str
+
+
+Answer = Receipt | Hole | Refusal
+
+
+class Append(NamedTuple):
+    """To be logged: one batch, ticks increasing. The appends of a pubend are to be made in order."""
+
+    ticks: Sequence[int]
+    publications: Sequence[Publication]
+
+
+class Outcome(NamedTuple):
+    """What became of requests: what is to be appended, if anything, and what can be answered now."""
+
+    append: Append | None
+    answers: list[Answer]
+
+
+class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The last that was logged of a publisher."""
+
+    last: int
+    tick: int
+
+
+@dataclass(slots=True)
+class Kept:
+    """What outlives a pubend's process besides its log: saved before the log is chopped, and when it is closed."""
+
+    incarnation: int = 1
+    lease: int = 0
+    marks: dict[str, Mark] = field(default_factory=dict)
+    upto: int = 0  #: the tick the marks are of: those of later events are read from the log
+    lost: list[tuple[int, int]] = field(
+        default_factory=list
+    )  #: ticks (after, upto] of which the log was robbed
+
+
+class Pubend:
+    """One ordered sequence of ticks; ``logged`` are the log's records above ``kept.upto``, in order."""
+
+    def __init__(self, name: str, kept: Kept, logged: Iterable[tuple[int, Publication]] = ()) -> None:
+        self.name = name
+        self.incarnation = kept.incarnation
+        self.lease = kept.lease  #: silence may be asserted so far
+        self.stable = kept.upto  #: the last tick that is on disk
+        self.lost = list(kept.lost)
+        self._publishers = {
+            publisher: Receipts(mark.last, mark.tick) for publisher, mark in kept.marks.items()
+        }
+        for tick, publication in logged:
+            self._of(publication.publisher).add(publication.n, tick)
+            self.stable = tick
+        self._last = max(
+            self.stable, kept.lease, *(upto for _, upto in kept.lost), 0
+        )  #: no later tick is at or below
+        self._appended: deque[Append] = deque()  #: not known to be stable
+        self._numbers: dict[str, int] = {}  #: the last number of a publisher among those
+
+    def _of(self, publisher: str) -> Receipts:
+        known = self._publishers.get(publisher)
+        if known is None:
+            known = self._publishers[publisher] = Receipts()
+        return known
+
+    # Publishing
+
+    def publish(self, requests: Sequence[Request], now: int) -> Outcome:
+        """Take what publishers send; ``now`` is the time as a tick, which may have gone back."""
+        answers: list[Answer] = []
+        taken: list[Publication] = []
+        holes: dict[str, None] = {}
+        for previous, publication in requests:
+            publisher, n = publication.publisher, publication.n
+            last = self._last_number(publisher)
+            if n <= last:
+                self._answer_repeat(publisher, n, answers)
+            elif publisher in holes:
+                continue
+            elif previous > last:
+                holes[publisher] = None
+                answers.append(Hole(publisher, last))
+            elif previous < last:
+                reason = f"{publisher} sent {n} after {previous}, and {last} was logged: two publishers have this name"
+                answers.append(Refusal(publisher, n, reason))
+            else:
+                taken.append(publication)
+                self._numbers[publisher] = n
+        if not taken:
+            return Outcome(None, answers)
+        first = max(now, self._last + 1)
+        self._last = first + len(taken) - 1
+        assert self._last <= TICK_MAX
+        append = Append(range(first, self._last + 1), taken)
+        self._appended.append(append)
+        return Outcome(append, answers)
+
+    def _last_number(self, publisher: str) -> int:
+        on_its_way = self._numbers.get(publisher)
+        if on_its_way is not None:
+            return on_its_way
+        known = self._publishers.get(publisher)
+        return 0 if known is None else known.last
+
+    def _answer_repeat(self, publisher: str, n: int, answers: list[Answer]) -> None:
+        """What is on its way to the disk is answered when it is there."""
+        known = self._publishers.get(publisher)
+        if known is not None and n <= known.last:
+            answers.append(Receipt(publisher, n, known.tick_of(n) or 0, is_repeat=True))
+
+    # The disk
+
+    def on_stable(self) -> tuple[Append, list[Answer]]:
+        """The oldest append is on disk: its events are accepted, and may be told to others."""
+        append = self._appended.popleft()
+        answers: list[Answer] = []
+        for tick, publication in zip(append.ticks, append.publications, strict=True):
+            publisher, n = publication.publisher, publication.n
+            self._of(publisher).add(n, tick)
+            if self._numbers.get(publisher) == n:
+                del self._numbers[publisher]
+            answers.append(Receipt(publisher, n, tick, is_repeat=False))
+        self.stable = append.ticks[-1]
+        return append, answers
+
+    def on_refused(self, reason: str) -> list[Answer]:
+        """The disk was full: nothing of what was appended and is not stable was kept, and it may be sent again."""
+        refused = [publication for append in self._appended for publication in append.publications]
+        self._appended.clear()
+        self._numbers.clear()
+        return [Refusal(publication.publisher, publication.n, reason) for publication in refused]
+
+    # Silence
+
+    def silent_upto(self, now: int) -> int:
+        """Every tick up to this one is an event that is stable, lost, or silent for ever."""
+        if self._appended:
+            return self._appended[0].ticks[0] - 1
+        upto = max(self.stable, min(now, self.lease))
+        self._last = max(self._last, upto)
+        return upto
+
+    def lease_wanted(self, now: int) -> int | None:
+        """A lease to be saved, if the present one will soon be over."""
+        return now + LEASE_TICKS if self.lease < now + LEASE_TICKS // 2 else None
+
+    def on_leased(self, lease: int) -> None:
+        """A lease is on disk."""
+        self.lease = max(self.lease, lease)
+
+    # What outlives us
+
+    def kept(self) -> Kept:
+        """To be saved, before the log is chopped, or when it is closed."""
+        marks = {publisher: Mark(each.last, each.tick) for publisher, each in self._publishers.items()}
+        return Kept(self.incarnation, self.lease, marks, self.stable, list(self.lost))
+
+    def on_token(self, tick: int) -> tuple[int, int] | None:
+        """A subscriber has consumed up to a tick; if we never got so far, the log is a backup's.
+
+        Returned are the ticks (after, upto] it was robbed of. This is a new incarnation then, to be saved before
+        anything else is published: no tick is used twice.
+        """
+        if tick <= max(self._last, self.lease):
+            return None
+        robbed = self.stable, tick
+        self.incarnation += 1
+        self.lost.append(robbed)
+        self._last = tick
+        return robbed
+
+
+# Records
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decoder: Final = msgspec.msgpack.Decoder(Publication)
+
+
+def record_of(publication: Publication) -> bytes:
+    """How an event stands in the log."""
+    return _encode(publication)
+
+
+def read_record(record: bytes) -> Publication:
+    """An event from the log.
+
+    :raises msgspec.DecodeError: if it is none.
+    """
+    return _decoder.decode(record)

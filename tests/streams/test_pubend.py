@@ -1,0 +1,279 @@
+"""A pubend: every event once and under one tick, whatever is repeated, lost, refused or crashes [R1.3, R1.5, I18, I19].
+
+The model is a publisher that sends its window again and again, until it has its receipts; requests are lost, doubled
+and late. The log is the real one on a disk that forgets what was not synced.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from holdfast.messages.publications import Publication
+from holdfast.simulator.disk import SimulatedDisk
+from holdfast.storage.block import Batch
+from holdfast.storage.commits import Commits, CommitState
+from holdfast.storage.log import LogSettings, SegmentLog
+from holdfast.streams.pubend import (
+    LEASE_TICKS,
+    Answer,
+    Hole,
+    Kept,
+    Mark,
+    Pubend,
+    Receipt,
+    Refusal,
+    Request,
+    read_record,
+    record_of,
+)
+
+NAMES = ("p", "q")
+
+
+def publication(publisher: str, n: int) -> Publication:
+    return Publication(publisher, n, f"{publisher}{n}".encode())
+
+
+def requests(publisher: str, *numbers: int, after: int = 0) -> list[Request]:
+    previous = (after, *numbers)
+    return [Request(before, publication(publisher, n)) for before, n in zip(previous, numbers, strict=False)]
+
+
+# By hand
+
+
+def test_ticks_are_times_made_unique() -> None:
+    pubend = Pubend("e", Kept())
+    assert list(pubend.publish(requests("p", 1, 2), now=1000).append.ticks) == [1000, 1001]  # type: ignore[union-attr]
+    assert list(pubend.publish(requests("q", 1), now=1000).append.ticks) == [1002]  # type: ignore[union-attr]
+    assert list(pubend.publish(requests("q", 5, after=1), now=10).append.ticks) == [1003]  # type: ignore[union-attr]
+
+
+def test_nobody_hears_of_an_event_before_it_is_stable() -> None:
+    pubend = Pubend("e", Kept(lease=10_000))
+    outcome = pubend.publish(requests("p", 1), now=500)
+    assert outcome.answers == []
+    assert pubend.silent_upto(9_000) == 10_000
+    append, answers = pubend.on_stable()
+    assert append == outcome.append
+    assert answers == [Receipt("p", 1, 10_001, is_repeat=False)]
+    assert pubend.silent_upto(9_000) == 10_001
+
+
+def test_a_repeat_is_told_the_tick_it_has() -> None:
+    pubend = Pubend("e", Kept())
+    pubend.publish(requests("p", 1, 2, 4), now=100)
+    assert (
+        pubend.publish(requests("p", 1, 2), now=150).answers == []
+    )  # when it is stable, its receipt will come
+    pubend.on_stable()
+    again = pubend.publish(requests("p", 1, 2, 4, 5), now=200)
+    assert again.answers == [
+        Receipt("p", n, tick, is_repeat=True) for n, tick in ((1, 100), (2, 101), (4, 102))
+    ]
+    assert again.append is not None
+    assert [each.n for each in again.append.publications] == [5]
+
+
+def test_nothing_behind_a_hole_is_taken() -> None:
+    pubend = Pubend("e", Kept())
+    outcome = pubend.publish([*requests("p", 3, 4, after=2), *requests("q", 1)], now=100)
+    assert outcome.answers == [Hole("p", 0)]
+    assert outcome.append is not None
+    assert [each.publisher for each in outcome.append.publications] == ["q"]
+
+
+def test_numbers_may_have_holes_that_their_publisher_knows_of() -> None:
+    assert Pubend("e", Kept()).publish(requests("p", 7, 1000), now=1).append is not None
+
+
+def test_two_publishers_under_one_name_are_told() -> None:
+    pubend = Pubend("e", Kept(marks={"p": Mark(5, 50)}, upto=50))
+    [refusal] = pubend.publish(requests("p", 9, after=3), now=100).answers
+    assert isinstance(refusal, Refusal)
+    assert "p sent 9 after 3, and 5 was logged" in refusal.reason
+
+
+def test_what_a_full_disk_refused_may_come_again() -> None:
+    pubend = Pubend("e", Kept())
+    pubend.publish(requests("p", 1), now=100)
+    pubend.publish(requests("p", 2, after=1), now=200)
+    assert pubend.on_refused("full") == [Refusal("p", 1, "full"), Refusal("p", 2, "full")]
+    again = pubend.publish(requests("p", 1, 2), now=50).append
+    assert again is not None
+    assert list(again.ticks) == [201, 202]
+
+
+def test_who_starts_again_begins_above_its_lease() -> None:
+    """B1.3: the clock has gone back, and silence was asserted."""
+    pubend = Pubend("e", Kept())
+    lease = pubend.lease_wanted(1_000)
+    assert lease == 1_000 + LEASE_TICKS
+    pubend.on_leased(lease)
+    assert pubend.silent_upto(5_000) == 5_000
+    again = Pubend("e", Kept(lease=lease))
+    append = again.publish(requests("p", 1), now=10).append
+    assert append is not None
+    assert append.ticks[0] == lease + 1
+
+
+def test_silence_is_asserted_only_as_far_as_it_is_leased() -> None:
+    pubend = Pubend("e", Kept(lease=3_000))
+    assert pubend.silent_upto(50_000) == 3_000
+    assert pubend.lease_wanted(3_000) == 3_000 + LEASE_TICKS
+    assert Pubend("e", Kept(lease=3_000 + LEASE_TICKS)).lease_wanted(3_000) is None
+
+
+def test_a_token_from_the_future_shows_that_the_log_is_a_backup() -> None:
+    pubend = Pubend("e", Kept(marks={"p": Mark(5, 50)}, upto=50, lease=60))
+    assert pubend.on_token(60) is None
+    assert pubend.on_token(900) == (50, 900)
+    assert (pubend.incarnation, pubend.lost) == (2, [(50, 900)])
+    append = pubend.publish(requests("p", 6, after=5), now=100).append
+    assert append is not None
+    assert append.ticks[0] == 901
+    assert Pubend("e", pubend.kept()).publish(requests("p", 6, after=5), now=100).append == append
+
+
+# Whatever happens
+
+
+class Publishing(RuleBasedStateMachine):
+    """Two publishers, a pubend, its log and its crashes."""
+
+    @initialize(seed=st.integers(0, 1 << 32))
+    def begin(self, seed: int) -> None:
+        self.disk = SimulatedDisk(Random(seed))
+        self.kept = Kept()
+        self.now = 1_000
+        self.silent = 0
+        self.sent = {name: [0] for name in NAMES}  #: numbers a publisher has used
+        self.receipts: dict[tuple[str, int], int] = {}
+        self._start()
+
+    def _start(self) -> None:
+        self.log = SegmentLog(self.disk, bytes(16), LogSettings(segment_bytes=300))
+        self.commits = Commits(self.log)
+        self.pubend = Pubend("e", self.kept, self._logged(self.kept.upto))
+
+    def _logged(self, after: int = 0) -> list[tuple[int, Publication]]:
+        found: list[tuple[int, Publication]] = []
+        for item in self.log.view.scan(after):
+            assert isinstance(item, Batch), item
+            found += zip(item.indexes, map(read_record, item.records), strict=True)
+        return found
+
+    def _hear(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            if isinstance(answer, Receipt):
+                known = self.receipts.setdefault((answer.publisher, answer.n), answer.tick)
+                assert known == answer.tick
+            elif isinstance(answer, Hole):
+                assert answer.last in self.sent[answer.publisher]
+
+    @rule(name=st.sampled_from(NAMES), count=st.integers(1, 3), skipped=st.integers(0, 2))
+    def use_numbers(self, name: str, count: int, skipped: int) -> None:
+        first = self.sent[name][-1] + 1 + skipped
+        self.sent[name] += range(first, first + count)
+
+    @rule(
+        name=st.sampled_from(NAMES),
+        back=st.integers(0, 8),
+        count=st.integers(1, 8),
+        passed=st.integers(-50, 500),
+    )
+    def send(self, name: str, back: int, count: int, passed: int) -> None:
+        """Some of the window: perhaps again, perhaps without what came before it."""
+        self.now += passed
+        numbers = self.sent[name]
+        first = max(1, len(numbers) - back)
+        some = numbers[first : first + count]
+        outcome = self.pubend.publish(requests(name, *some, after=numbers[first - 1]), self.now)
+        self._hear(outcome.answers)
+        if outcome.append is not None:
+            ticks, publications = outcome.append
+            self.commits.append(ticks, list(map(record_of, publications)))
+
+    @rule()
+    def sync(self) -> None:
+        if not self.commits.begin():
+            return
+        batches = self.commits.position
+        self.commits.carry_out()
+        progress = self.commits.finish()
+        assert progress.state is CommitState.OPEN
+        assert progress.stable == batches
+        while self.pubend._appended:
+            self._hear(self.pubend.on_stable()[1])
+
+    @rule()
+    def be_silent(self) -> None:
+        self.silent = max(self.silent, self.pubend.silent_upto(self.now))
+
+    @rule()
+    def lease(self) -> None:
+        if (lease := self.pubend.lease_wanted(self.now)) is not None:
+            self.kept.lease = lease
+            self.pubend.on_leased(lease)
+
+    @rule()
+    def save(self) -> None:
+        self.kept = self.pubend.kept()
+
+    @precondition(lambda self: self.kept.upto)
+    @rule()
+    def chop(self) -> None:
+        self.log.chop(self.kept.upto)
+
+    @rule()
+    def crash(self) -> None:
+        self.disk.crash()
+        self._start()
+
+    @invariant()
+    def one_tick_for_every_event(self) -> None:
+        if not hasattr(self, "log"):
+            return
+        logged = self._logged()
+        ids = [each.id for _, each in logged]
+        assert len({*ids}) == len(ids)
+        for name in NAMES:
+            numbers = [each.n for _, each in logged if each.publisher == name]
+            assert numbers == sorted(numbers)
+        for tick, each in logged:
+            assert self.receipts.get(each.id, tick) == tick
+        for (publisher, n), tick in self.receipts.items():
+            if tick > self.log.view.chopped:
+                assert (tick, publication(publisher, n)) in logged
+
+    @invariant()
+    def silence_is_kept(self) -> None:
+        """I19: what was asserted to be silent or passed stays as it was."""
+        if hasattr(self, "log"):
+            assert all(append.ticks[0] > self.silent for append in self.pubend._appended)
+
+    def teardown(self) -> None:
+        """In the end everybody gets a receipt for everything."""
+        if not hasattr(self, "log"):
+            return
+        for name in NAMES:
+            numbers = self.sent[name]
+            while missing := [n for n in numbers[1:] if (name, n) not in self.receipts]:
+                first = numbers.index(missing[0])
+                outcome = self.pubend.publish(
+                    requests(name, *numbers[first:], after=numbers[first - 1]), self.now
+                )
+                if outcome.append is not None:
+                    self.commits.append(
+                        outcome.append.ticks, list(map(record_of, outcome.append.publications))
+                    )
+                self._hear(outcome.answers)
+                self.sync()
+
+
+Publishing.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestPublishing = Publishing.TestCase
