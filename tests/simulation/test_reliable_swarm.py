@@ -30,6 +30,7 @@ ONCE_FAILED = (
     (169, False),
     (229, False),
     (297, False),
+    (659, False),
     (21, True),
     (25, True),
     (47, True),

@@ -1,7 +1,7 @@
 """I12, its second half: how many hold a publication that somebody still waits for.
 
-While it is on its way δ+1 nodes of the way hold it, less those that crashed with it. A node that comes back is given
-back what it held by those beyond it who still do [B0.16], and counts again.
+While it is on its way δ+1 nodes of the way hold it, or all of a short one, less those that crashed with it. A node
+that comes back is given back what it held by those beyond it who still do [B0.16], and counts again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Holders:
         """Whether fewer hold a publication, for a subscriber that waits for it, than must."""
         way = self._annals.tree.path(event.publisher, subscriber)[:-1]
         holding = [name for name in way if self._holds(name, event, subscriber)]
-        if len(holding) <= self._annals.delta:
+        if len(holding) < min(self._annals.delta + 1, len(way)):
             yield f"I12: of {event}, for which {subscriber} waits, there are copies at {holding} only"
 
     def not_given_back(self, step: Step, event: EventId, subscriber: str, *, born: Instant) -> Iterator[str]:
