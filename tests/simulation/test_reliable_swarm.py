@@ -31,6 +31,7 @@ ONCE_FAILED = (
     (229, False),
     (297, False),
     (659, False),
+    (718, False),
     (21, True),
     (25, True),
     (47, True),

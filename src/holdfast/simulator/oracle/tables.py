@@ -113,8 +113,16 @@ class NoResurrection(Law):
         self._over: dict[tuple[str, int], dict[Grave, None]] = {}
 
     def judge(self, step: Step) -> Iterator[str]:
-        """Of what a node knows after it was told something of subscriptions."""
-        told = [each.message for each in step.heard if isinstance(each.message, _ABOUT_SUBSCRIPTIONS)]
+        """Of what a node knows after it was told something of subscriptions.
+
+        What came behind a session's end it has not read.
+        """
+        told = [
+            each.message
+            for each in step.heard
+            if isinstance(each.message, _ABOUT_SUBSCRIPTIONS)
+            and step.node.introductions.owns(each.connection)
+        ]
         if not told:
             return
         over = self._over.setdefault((step.name, step.life), {})
