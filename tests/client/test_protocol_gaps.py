@@ -6,6 +6,7 @@ from typing import Any
 
 from answered import Answered, deliveries
 from holdfast.client.item import Gap
+from holdfast.messages.overlay import Lapse
 from holdfast.messages.publications import Accepted
 from holdfast.messages.session import Farewell, Goodbye
 from holdfast.messages.streams import Order
@@ -29,6 +30,15 @@ def test_what_may_be_missing_after_an_interruption_is_announced_before_the_next_
     world.say(deliveries("p", 6, 7), deliveries("q", 6))
     gap = Gap("p", 2, 5, "disconnected")
     assert world.items() == [("p", 1), ("p", 2), ("q", 5), gap, ("p", 6), ("p", 7), ("q", 6)]
+
+
+def test_a_plain_client_is_told_of_a_lapse_by_the_next_event() -> None:
+    """More brokers have failed together than the network survives; the session stands."""
+    world = subscribed()
+    world.say(deliveries("p", 1))
+    world.say(Lapse("b", 2, 1))
+    world.say(deliveries("p", 4), deliveries("p", 9))
+    assert world.items() == [("p", 1), Gap("p", 1, 3, "beyond delta"), ("p", 4), ("p", 9)]
 
 
 def test_two_interruptions_in_a_row_are_one_gap() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from holdfast.client.doubt import Doubts
 from holdfast.client.effect import Delivered
@@ -22,7 +23,11 @@ from holdfast.messages.subscriptions import Partition
 from holdfast.ordering.edge import new_edge
 from holdfast.ordering.order import Edge
 
-__all__ = ["Inbox", "Subscription"]
+__all__ = ["BEYOND_DELTA", "Inbox", "Subscription"]
+
+#: Why a gap is there: the session broke; more failed together than the network survives.
+DISCONNECTED: Final = "disconnected"
+BEYOND_DELTA: Final = "beyond delta"
 
 
 @dataclass(slots=True)
@@ -50,6 +55,7 @@ class Inbox:
         self._kept: frozenset[str] = frozenset()  #: streams of which a broken session loses nothing
         self._edges: dict[str, Edge] = {}  #: by stream
         self._doubts = Doubts()
+        self._doubt_reason = DISCONNECTED  #: of the last one
         self._lapsed = Lapsed()
 
     def take(self, message: Deliveries) -> list[Delivered]:
@@ -148,11 +154,12 @@ class Inbox:
 
     # Gaps
 
-    def begin_doubt(self, *, is_forgotten: bool = True) -> None:
+    def begin_doubt(self, reason: str = DISCONNECTED, *, is_forgotten: bool = True) -> None:
         """From here on events may be missed: until a publisher is heard again, nobody knows how many.
 
         ``is_forgotten``: the network may have forgotten the subscriptions too.
         """
+        self._doubt_reason = reason
         confirmed = [number for number, each in self.subscriptions.items() if each.is_confirmed]
         self._doubts.begin(self._highest(), confirmed)
         for each in self.subscriptions.values():
@@ -164,7 +171,7 @@ class Inbox:
         current = {number: each.is_current for number, each in self.subscriptions.items()}
         for number, after in self._doubts.hear(publication.publisher, publication.n, numbers, current):
             if publication.n > after + 1:
-                gap = Gap(publication.publisher, after, publication.n - 1, "disconnected")
+                gap = Gap(publication.publisher, after, publication.n - 1, self._doubt_reason)
                 self._add(found, number, gap, None)
 
     def begin_lapse(self, node: str, last: tuple[int, int]) -> None:
@@ -192,4 +199,4 @@ class Inbox:
     def _add_lapse(self, publisher: str, after: int, upto: int, found: dict[int, Delivered]) -> None:
         if upto > after:
             for number in self._lapsed.subscriptions:
-                self._add(found, number, Gap(publisher, after, upto, "beyond delta"), None)
+                self._add(found, number, Gap(publisher, after, upto, BEYOND_DELTA), None)

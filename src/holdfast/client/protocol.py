@@ -15,6 +15,7 @@ from typing import Final, assert_never
 
 from holdfast.client.backoff import Backoff
 from holdfast.client.effect import Acknowledged, Away, Effect, Ended, Ready
+from holdfast.client.inbox import BEYOND_DELTA
 from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Input, Leave, Open, Submit
 from holdfast.client.ledger import Ledger
 from holdfast.client.membership import invitation_problem
@@ -246,7 +247,7 @@ class ClientCore:
             case Heartbeat():
                 return []
             case Lapse() if self._broker is not None:
-                self._inbox.begin_doubt(is_forgotten=False)
+                self._inbox.begin_doubt(BEYOND_DELTA, is_forgotten=False)
                 return []
             case Confirmed(subscription, partial) if self._broker is not None:
                 return [*self.ledger.on_confirmed(subscription, partial), *self._pause_if_full()]
