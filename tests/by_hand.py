@@ -64,13 +64,15 @@ class ByHand:
         children: Sequence[str] = (),
         parent: str | None = None,
         beyond: Sequence[tuple[str, str]] = (),
+        *,
+        incarnation: int = 1,
         **settings: Any,
     ) -> None:
         neighbours = [Neighbour(name, None) for name in children]
         if parent is not None:
             neighbours.append(Neighbour(parent, f"{parent}:1"))
         neighbours += [Neighbour(name, f"{name}:1", beside) for name, beside in beyond]
-        self.broker = Broker(Settings("b", 1, tuple(neighbours), **settings))
+        self.broker = Broker(Settings("b", incarnation, tuple(neighbours), **settings))
         self.now: Instant = 0
         self.heard: dict[int, list[Message]] = {}  #: by connection: what the broker said
         self.closed: dict[int, str] = {}  #: by connection: why the broker closed it

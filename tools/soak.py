@@ -41,8 +41,8 @@ COUNTED = """
 
 *Suppressions* are repeats an edge turned away; *rejections* late copies a node turned away that had not seen them, when
 everybody beyond had; *refills* publications given back to a node that had lost them; *partial* subscriptions that were
-confirmed without a fragment, and upgraded later; *gaps* what was announced as perhaps lost, beyond delta only. What is lost
-without a gap fails a run, within delta and beyond.
+confirmed without a fragment, and upgraded later; *gaps* what was announced as perhaps lost, beyond delta only. What is
+lost without a gap fails a run, within delta and beyond.
 
 """
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from by_hand import ByHand, hello, publish
+from holdfast.broker.input import Expel
+from holdfast.broker.settings import Stream
+from holdfast.clock import SECOND
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.message import Message
-from holdfast.messages.overlay import Join, Leave, Ready, Role, Told
+from holdfast.messages.overlay import Join, Leave, Missing, Present, Ready, Role, Told
 from holdfast.messages.publications import Accepted
-from holdfast.messages.session import Farewell, Goodbye, Overlay, Welcome
+from holdfast.messages.session import MEMBER, Farewell, Goodbye, Heartbeat, Hello, Overlay, Welcome
+from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import Confirmed, Grave, Known, Lore, Subscribe, Unsubscribe
 
 OF_THE_MEMBER = SubscriptionId("member", 1, 1)
@@ -24,6 +30,8 @@ SAID_FOR_OTHERS: dict[str, Message] = {
     "Join": Join("another", Role.PUBLISHER, "member", None, 1),
     "Leave": Leave("other", 1, "I say so"),
     "Leave of a broker": Leave("child", 0, "I say so"),
+    "Missing": Missing("other", 1, 1, 1),
+    "Present": Present("other", 1),
     "a grave of a broker": Lore((), (Grave("child", 1, 1, 2**63 - 1),)),
 }
 
@@ -87,3 +95,93 @@ def test_a_member_that_left_has_left_nothing_behind(said: str) -> None:
     assert entries(world) == []
     assert world.broker.node.reach.get("member") is None
     still_serves(world)
+
+
+# Room
+
+
+RELIABLE = (Stream("all", ("#",), guarantee=Guarantee.RELIABLE),)
+
+
+def full_house(*children: str, **settings: Any) -> tuple[ByHand, int]:
+    """A broker for two clients that has a plain one and a member."""
+    world = ByHand(children, clients_max=2, streams=RELIABLE, **settings)
+    for child in children:
+        world.neighbour(child)
+    world.client("plain")
+    return world, member(world)
+
+
+def turned_away(world: ByHand, *said: Message) -> bool:
+    """Whether a stranger who says this is told that there is no room."""
+    connection = world.connect()
+    world.say(connection, *said)
+    farewells = [goodbye.farewell for goodbye in world.said(connection, Goodbye)]
+    assert farewells in ([], [Farewell.FULL])
+    assert bool(farewells) == (connection in world.closed)
+    return bool(farewells)
+
+
+def as_member(name: str, home: str = "b", incarnation: int = 1, delta: int = 0) -> Hello:
+    standing = Overlay(Role.SUBSCRIBER, delta, is_recovering=False, home=home)
+    return hello(name, incarnation=incarnation, overlay=standing)
+
+
+def test_members_count_among_the_clients_there_may_be() -> None:
+    world, _ = full_house()
+    assert turned_away(world, hello("third"))
+    assert turned_away(world, hello("third", features=(MEMBER,))), "before it is invited"
+    assert turned_away(world, as_member("third"))
+    assert world.broker.node.topology.get("third") is None
+
+
+def test_a_known_name_needs_no_new_place() -> None:
+    world, peer = full_house()
+    world.lose(peer)
+    assert turned_away(world, as_member("third")), "who is away is waited for"
+    assert not turned_away(world, as_member("member"))
+    assert not turned_away(world, hello("member", features=(MEMBER,)))
+    assert not turned_away(world, as_member("member", incarnation=2)), "another life takes over"
+    assert not turned_away(world, hello("plain", incarnation=2))
+
+
+def test_who_leaves_or_is_expelled_makes_room() -> None:
+    world, peer = full_house()
+    world.say(peer, Goodbye(Farewell.LEAVING, "done"))
+    assert not turned_away(world, as_member("second"))
+    assert turned_away(world, as_member("third"))
+    world.step(Expel("second"))
+    assert not turned_away(world, as_member("third"))
+
+
+def test_who_was_invited_has_a_place_until_it_comes_or_goes() -> None:
+    world = ByHand(clients_max=1, streams=RELIABLE)
+    first, second = world.connect(), world.connect()
+    assert isinstance(world.say(first, hello("first", features=(MEMBER,)))[0], Welcome)
+    assert turned_away(world, as_member("third"))
+    world.lose(first)
+    assert isinstance(world.say(second, hello("second", features=(MEMBER,)))[0], Welcome)
+    assert isinstance(world.say(second, as_member("second"))[0], Welcome)
+    assert turned_away(world, hello("third"))
+
+
+def test_a_member_of_another_broker_that_comes_past_it_takes_no_place() -> None:
+    world, _ = full_house("child", delta=1)
+    assert not turned_away(world, as_member("guest", home="child", delta=1))
+    assert world.broker.node.reach["guest"].connection is not None
+
+
+def test_a_member_that_was_lost_is_expelled_when_its_grace_is_over() -> None:
+    """And a plain client's events that were only kept for it are accepted at once."""
+    world, peer = full_house(member_grace_ns=3 * SECOND)
+    subscribed(world, peer, OF_THE_MEMBER)
+    world.lose(peer)
+    publisher = world.client("plain", incarnation=2)
+    world.say(publisher, publish("plain", 1, topic="b"))
+    world.wait(2 * SECOND)
+    world.say(publisher, Heartbeat())
+    assert (entries(world), world.said(publisher, Accepted)) == ([(OF_THE_MEMBER, "member")], [])
+    world.wait(2 * SECOND)
+    assert (entries(world), world.said(publisher, Accepted)) == ([], [Accepted(1)])
+    assert world.broker.node.topology.get("member") is None
+    assert any(log.text == "a member is expelled" for log in world.logs)

@@ -49,3 +49,15 @@ def test_whoever_publishes_later_is_marked_for_before() -> None:
     world.say(client, publish("p", 8))
     marks = [each for each in relayed(world, child) if is_mark(each)]
     assert [read_mark(mark).upto for mark in marks] == [6]
+
+
+def starts_again(guarantee: Guarantee) -> list[str]:
+    """What a broker without neighbours says when it begins its second life."""
+    world = ByHand(incarnation=2, streams=(Stream("default", ("#",), guarantee=guarantee),))
+    return [log.text for log in world.logs]
+
+
+def test_where_nothing_is_reliable_nothing_can_lapse() -> None:
+    lapsed = "more have failed together than delta"
+    assert lapsed in starts_again(Guarantee.RELIABLE)
+    assert lapsed not in starts_again(Guarantee.BEST_EFFORT)

@@ -41,6 +41,7 @@ class Net:
         dack_every_ms: int = 1000,
         wire: bool = False,
         replay_bytes_max: int = 16 * 1024 * 1024,
+        member_grace_ms: int = 300_000,
     ) -> None:
         self.delta = delta
         self.edges: dict[str, list[str]] = {}
@@ -68,6 +69,7 @@ class Net:
             refill=refill,
             dack_every_ns=dack_every_ms * MILLISECOND,
             replay_bytes_max=replay_bytes_max,
+            member_grace_ns=member_grace_ms * MILLISECOND,
         )
         self.memories = {name: Memory() for name in self.edges}
         self.world = World(seed, transcript=transcript, wire=wire)

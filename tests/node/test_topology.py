@@ -141,9 +141,10 @@ def test_a_leaf_can_leave_and_a_node_with_others_behind_it_cannot() -> None:
 
 def test_what_a_message_passed_is_learnt_as_far_as_the_reach() -> None:
     topology = Topology("A", 2)
-    topology.learn(("B", "S"), "S")
+    topology.learn(("B", "S"), "S", 3)
     assert {place.name: place.role for place in topology} == {"B": Role.BROKER, "S": Role.SUBSCRIBER}
-    topology.learn(("B", "C", "D"), "S2")
+    assert {place.name: place.incarnation for place in topology} == {"B": 0, "S": 3}
+    topology.learn(("B", "C", "D"), "S2", 1)
     assert "C" in topology
     assert "D" not in topology
 

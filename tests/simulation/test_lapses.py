@@ -67,6 +67,14 @@ def test_brokers_that_fail_one_after_another_make_no_lapse() -> None:
     assert not noticed(row(1), script)
 
 
+def test_whoever_is_only_far_away_is_vouched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """b3 does not answer b2 in time, and remembers everything; b4 knows that."""
+    script = SUBSCRIBED + "Link b2 b3 Delay 150\nWait 300\n" + crashes("b2") + "Wait 3000\nDrain 20000\n"
+    assert not noticed(row(1, brokers=7), script)
+    monkeypatch.setattr(Lapses, "_is_vouched_for", lambda lapses, station: False)
+    assert noticed(row(1, brokers=7), script)
+
+
 def test_a_gap_says_who_and_how_many_and_why() -> None:
     trace = simulated(row(0), SUBSCRIBED + crashes("b2") + "Wait 3000\nDrain 20000\n").trace
     gaps = of_kind(trace, "gap")

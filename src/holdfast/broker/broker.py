@@ -75,6 +75,8 @@ class Broker(Host):
             self.counters,
             self._end,
         )
+        self.lapsed_at: dict[str, Instant] = {}  #: when we heard of the last lapse, by who noticed it
+        self._now: Instant = 0  #: of the input that is being taken
         self._tick_at: Instant | None = None
         self._is_stopped = False
 
@@ -94,6 +96,7 @@ class Broker(Host):
 
     def step(self, stimulus: Input, now: Instant) -> Effects:
         """Take one input, and say what is to be done about it."""
+        self._now = now
         if self._is_stopped:
             return [Close(stimulus.connection, "stopped")] if isinstance(stimulus, Connected) else []
         if isinstance(stimulus, Received):  # nearly always; a match of classes costs more than an isinstance
@@ -134,7 +137,7 @@ class Broker(Host):
         if now >= self._tick_at:
             self._tick_at = now + self.settings.heartbeat_ns
             effects += self._tick(now)
-        return effects + self._settle(now)
+        return effects + self._hosting.accept() + self._settle(now)
 
     def _tick(self, now: Instant) -> Effects:
         """Heartbeats to those who are owed one; the silent, and those whose grace is over, are given up."""
@@ -223,6 +226,8 @@ class Broker(Host):
             raise Breach(problem)
         if hello.overlay is None:
             return self._hosting.on_hello(connection, hello, self.is_ready, now)
+        if not self._hosting.admits(connection, hello):
+            return self._hosting.turn_away(connection, now)
         session = self._sessions[connection]
         self._sessions.forget(connection)
         was_ready = self.is_ready
@@ -272,6 +277,8 @@ class Broker(Host):
 
     def on_lapse(self, lapse: Lapse) -> Effects:
         """Events may be missing, also to plain clients."""
+        self.counters.lapses += 1
+        self.lapsed_at[lapse.node] = self._now
         return self._hosting.on_lapse(lapse)
 
     def on_subscribed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> Effects:

@@ -69,6 +69,7 @@ class Hosting:
         self._reliable = {each.name for each in settings.streams if each.guarantee is Guarantee.RELIABLE}
         self._entrance = Entrance(settings.streams, settings.limits)
         self._waiting: dict[int, Hello] = {}  #: clients that came before we were ready, by connection
+        self._invited: dict[int, None] = {}  #: connections of those who were asked to be members
         self._subscriptions = 0  #: how many there have been
         self._subscribers: dict[SubscriptionId, tuple[ClientPort, SubscriptionId]] = {}  #: by our own id
         self._answers: list[ClientPort] = []  #: whose events have been accepted since
@@ -77,15 +78,34 @@ class Hosting:
 
     def on_hello(self, connection: int, hello: Hello, is_ready: bool, now: Instant) -> Effects:
         """A client has dialled us."""
-        settings = self._settings
-        known = self._clients.get(hello.node)
-        if known is None and len(self._clients) + len(self._waiting) >= settings.clients_max:
-            full = f"{settings.name} has its {settings.clients_max} clients"
-            return self._end(connection, Farewell.FULL, full, now)
+        self._invited.pop(connection, None)
+        if not self._has_room(hello.node):
+            return self.turn_away(connection, now)
         if not is_ready:
             self._waiting[connection] = hello
             return []
         return self._welcome(connection, hello, now)
+
+    def admits(self, connection: int, hello: Hello) -> bool:
+        """Whether there is room for a node. Who was invited has a place; who hangs on another broker needs none."""
+        is_invited = connection in self._invited
+        self._invited.pop(connection, None)
+        is_ours = hello.overlay is not None and hello.overlay.home == self._settings.name
+        is_client = hello.kind is Kind.CLIENT
+        return is_invited or not (is_ours and is_client) or self._has_room(hello.node)
+
+    def turn_away(self, connection: int, now: Instant) -> Effects:
+        """There is no room."""
+        full = f"{self._settings.name} has its {self._settings.clients_max} clients"
+        return self._end(connection, Farewell.FULL, full, now)
+
+    def _has_room(self, name: str) -> bool:
+        """Whether a client can have a place, or has one."""
+        if self._clients.get(name) is not None or self._members.is_ours(name):
+            return True
+        coming = len(self._waiting) + len(self._invited)
+        taken = len(self._clients) + self._node.topology.clients_beside
+        return taken + coming < self._settings.clients_max
 
     def is_waiting(self, connection: int) -> bool:
         """Whether a client has said Hello and not been answered."""
@@ -102,6 +122,7 @@ class Hosting:
     def _welcome(self, connection: int, hello: Hello, now: Instant) -> Effects:
         port = self._clients.get(hello.node)
         if self._members.invites(hello):
+            self._invited[connection] = None
             return [*self._end_earlier(port, now), Send(connection, [self._members.invitation(hello)])]
         if port is not None and hello.incarnation in port.superseded:
             return self._end(connection, Farewell.TAKEN_OVER, LATER, now)
@@ -148,6 +169,7 @@ class Hosting:
     def on_lost(self, connection: int, port: ClientPort | None, now: Instant) -> None:
         """A connection with a client is gone; its grace time begins."""
         self._waiting.pop(connection, None)
+        self._invited.pop(connection, None)
         if port is not None and port.connection == connection:
             self._clients.become_gone(port, now)
 

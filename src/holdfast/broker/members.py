@@ -52,14 +52,18 @@ class Members:
         """Whether a client is to be a member."""
         return bool(self._reliable) and MEMBER in hello.features
 
+    def is_ours(self, name: str) -> bool:
+        """Whether a member hangs on this broker, in session or away."""
+        place = self._node.topology.get(name)
+        return place is not None and place.distance == 1 and place.role is not Role.BROKER
+
     def invitation(self, hello: Hello) -> Welcome:
         """What it is told."""
         settings, node = self._settings, self._node.settings
-        place = self._node.topology.get(hello.node)
         invitation = Invitation(
             node.delta,
             self._places,
-            0 if place is None else place.incarnation,
+            self._last_life(hello.node),
             str(node.acknowledge),
             node.refill,
             node.floods,
@@ -80,6 +84,12 @@ class Members:
             streams=self.streams,
             invitation=invitation,
         )
+
+    def _last_life(self, name: str) -> int:
+        """The highest incarnation known under a name: of a member that is here, or whose life is over."""
+        place = self._node.topology.get(name)
+        over = self._node.spread.interests.graves.last_life(name)
+        return over if place is None else max(over, place.incarnation)
 
     def on_publish(self, station: Station, message: Publish) -> list[TransportEffect]:
         """Best-effort events of a member's; those of reliable streams it relays itself."""

@@ -63,7 +63,8 @@ class Settings:
     probe_every_ns: int = 200 * MILLISECOND  #: how often somebody who was lost is dialled
     client_heartbeat_ns: int = 1 * SECOND
     client_grace_ns: int = 5 * SECOND  #: how long the subscriptions of a lost client are kept
-    clients_max: int = 10_000
+    member_grace_ns: int = 300 * SECOND  #: how long a lost member is, before it is asked for
+    clients_max: int = 10_000  #: plain ones and members
     subscriptions_max: int = 1_000_000
     client_subscriptions_max: int = 10_000  #: of one client
     held_max: int = 10_000  #: publications held for a neighbour while tables are exchanged
@@ -91,6 +92,7 @@ class Settings:
             address=self.address,
             acknowledge=self.acknowledge,
             refill=self.refill,
+            is_reliable=self.is_reliable,
             floods=is_flooding,
             spreads=not is_flooding or self.is_reliable,
             features=(f"routing={self.routing}",),
@@ -101,4 +103,5 @@ class Settings:
             detect_after_ns=self.detect_after_ns,
             probe_every_ns=self.probe_every_ns,
             dack_every_ns=self.dack_every_ns,
+            member_grace_ns=self.member_grace_ns,
         )

@@ -20,3 +20,4 @@ class Counters:
     dropped: int = 0  #: copies for a neighbour or a client that was not there
     sessions: int = 0  #: begun, with neighbours and clients
     refusals: int = 0  #: sessions ended because the peer broke a rule
+    lapses: int = 0  #: heard of: more brokers in a row than δ had lost their memory, and maybe events

@@ -86,6 +86,10 @@ def _overlay(broker: Broker) -> dict[str, Any]:
             {**_partition(partition), "crossed": state.is_crossed}
             for partition, state in node.spread.partitions.crossings.items()
         ],
+        "lapses": [
+            {"by": each.node, "life": each.incarnation, "seq": each.number, "at": broker.lapsed_at[each.node]}
+            for each in node.lapses.all()
+        ],
         "counters": asdict(node.plane.counters),
     }
 

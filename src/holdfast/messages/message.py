@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.messages.overlay import Confirmations, DepthAck, Join, Lapse, Leave, Need, Ready, Relay, Told
+from holdfast.messages.overlay import (
+    Confirmations,
+    DepthAck,
+    Join,
+    Lapse,
+    Leave,
+    Missing,
+    Need,
+    Present,
+    Ready,
+    Relay,
+    Told,
+)
 from holdfast.messages.publications import Accepted, Deliveries, Publications, Publish, Rejected
 from holdfast.messages.session import Goodbye, Heartbeat, Hello, Welcome
 from holdfast.messages.subscriptions import (
@@ -40,6 +52,8 @@ Message = (
     | Join
     | Leave
     | Lapse
+    | Missing
+    | Present
     | Told
     | Ready
     | Need

@@ -26,7 +26,9 @@ __all__ = [
     "Join",
     "Lapse",
     "Leave",
+    "Missing",
     "Need",
+    "Present",
     "Ready",
     "Relay",
     "Role",
@@ -128,6 +130,27 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
+class Missing:
+    """The home of a client has had no session with it for long, and asks whether anybody has.
+
+    ``life`` is the home's incarnation; ``number`` that of the question in it, so that each is passed on once.
+    """
+
+    client: str
+    incarnation: int
+    life: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Somebody is in session with a client that was missing."""
+
+    client: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lapse:
     """More brokers next to each other than δ had lost their memory when this one began a life: events may be lost.
 
@@ -144,10 +167,12 @@ class Lapse:
 class Told:
     """The sender has told all it knows on this session.
 
-    ``row``: if it begins a life, how many brokers in a row have lost their memory, it and those beyond it.
+    ``row``: if it begins a life, how many brokers in a row have lost their memory, it and those beyond it. ``vouched``:
+    the brokers beside it that have not.
     """
 
     row: int = 0
+    vouched: Annotated[tuple[str, ...], Meta(max_length=PLACES_MAX)] = ()
 
 
 @dataclass(frozen=True, slots=True)

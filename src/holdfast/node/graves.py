@@ -51,6 +51,10 @@ class Graves:
             for first, last in ranges:
                 yield Grave(subscriber, incarnation, first, last)
 
+    def last_life(self, subscriber: str) -> int:
+        """The last of a subscriber's lives that is over; 0 if none is known to be."""
+        return self._lives.get(subscriber, 0)
+
     def covers(self, grave: Grave) -> bool:
         """Whether all of it is known."""
         if grave.incarnation <= self._lives.get(grave.subscriber, -1):

@@ -67,6 +67,11 @@ class Interests:
         """One of them, if it is known."""
         return self._interests.get(subscription)
 
+    def last_life(self, subscriber: str) -> int:
+        """The highest incarnation known of a subscriber, by its subscriptions; 0 if it has none."""
+        ids = self._by_subscriber.get(subscriber, ())
+        return max((each.incarnation for each in ids), default=0)
+
     def values(self) -> list[Interest]:
         """All of them."""
         return list(self._interests.values())
@@ -88,7 +93,7 @@ class Interests:
     def _target(self, subscription: SubscriptionId, route: Path) -> tuple[Station, int | None]:
         """*from* [R0.6]: the subscriber, or the node δ+1 hops towards it; and its own number if it is the former."""
         topology = self._reach.topology
-        topology.learn(route, subscription.subscriber)
+        topology.learn(route, subscription.subscriber, subscription.incarnation)
         for name in route[: topology.reach]:
             self._reach.enter(topology[name])
         port = self._reach[route[min(self._delta, len(route) - 1)]]

@@ -164,9 +164,7 @@ class Introductions:
             effects += self._node.visitors.end_earlier_life(hello.node, hello.incarnation, None, now)
         station, joined = self._station_of(hello, overlay)
         if station is None:
-            return self.part(
-                connection, Farewell.UNKNOWN, f"{hello.node} is no neighbour of {self._node.name}", now
-            )
+            return self.part(connection, Farewell.UNKNOWN, self._node.visitors.refusal(hello), now)
         if hello.kind is Kind.CLIENT and hello.incarnation < station.place.incarnation:
             return self.part(connection, Farewell.TAKEN_OVER, "a later client has this name", now)
         if calls := self._calls(hello.node):
@@ -274,6 +272,7 @@ class Introductions:
             fields = {"peer": station.name, "incarnation": peer.incarnation, "known": station.incarnation}
             effects.append(Log("warning", "an incarnation went back: has it lost its disk?", fields))
         station.meet(connection, peer.incarnation, is_dialler=is_dialler, is_restarted=is_restarted)
+        self._node.reach.on_met(station)
         self._node.plane.holdings.begin(station)
         effects.append(Log("info", "in session", {"peer": station.name}))
         return effects + self._node.changed(now)

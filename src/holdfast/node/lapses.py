@@ -2,9 +2,9 @@
 
 Copies of an event lie on δ+1 brokers next to each other. As long as one of them keeps its memory, it gives back to the
 others what they have lost. A broker that begins a life counts the row it stands in: of brokers that cannot be reached,
-or begin a life as it does. If there are more than δ in a row, nobody knows what was lost there, and it says so. That
-spreads to everybody before any publication that passes the place afterwards, as subscriptions do (Lemma 2), and
-whoever is met is told. A broker in its first life has nothing to lose.
+or begin a life as it does, unless somebody vouches for them. If there are more than δ in a row, nobody knows what was
+lost there, and it says so. That spreads to everybody before any publication that passes the place afterwards, as
+subscriptions do (Lemma 2), and whoever is met is told. A broker in its first life has nothing to lose.
 
 Subscriptions may be lost in the same way, until somebody who could not be reached tells them again; what was published
 in between was for nobody. So who hears of a lapse from somebody it is meeting, and has subscriptions to tell, tells
@@ -36,7 +36,8 @@ class Lapses:
         self._name = settings.name
         self._delta = settings.delta
         self._incarnation = settings.incarnation
-        self._has_memory = settings.role is not Role.BROKER or settings.incarnation == FIRST_LIFE
+        can_lose = settings.role is Role.BROKER and settings.is_reliable and settings.incarnation > FIRST_LIFE
+        self._has_memory = not can_lose
         self._reach = reach
         self._brokers_beside = brokers_beside
         self._known: dict[str, Lapse] = {}  #: by name its last
@@ -90,10 +91,19 @@ class Lapses:
     def _rows(self, but: str | None) -> list[int]:
         return [self._row(each) for each in self._brokers_beside() if each.direction != but]
 
+    def vouched(self) -> tuple[str, ...]:
+        """The neighbours that have their memory: whoever cannot reach them need not think the worst."""
+        return tuple(each.name for each in self._brokers_beside() if each.is_open)
+
+    def _is_vouched_for(self, station: Station) -> bool:
+        return any(station.name in each.vouched for each in self._reach.stations.values() if each.has_told)
+
     def _row(self, station: Station) -> int:
-        """How many from a station on, away from us. Who cannot be reached counts: nobody knows better."""
+        """How many from a station on, away from us. Who cannot be reached counts, unless somebody knows better."""
         if station.has_told:
             return station.row
+        if self._is_vouched_for(station):
+            return 0
         beyond = self._reach.topology.beyond(station.name)
         brokers = [self._reach[place.name] for place in beyond if place.role is Role.BROKER]
         return 1 + max(map(self._row, brokers), default=0)

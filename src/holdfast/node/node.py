@@ -23,7 +23,9 @@ from holdfast.messages.overlay import (
     Join,
     Lapse,
     Leave,
+    Missing,
     Need,
+    Present,
     Ready,
     Relay,
     Role,
@@ -53,6 +55,7 @@ from holdfast.messages.subscriptions import (
     UpgradeTaken,
     Withdrawn,
 )
+from holdfast.node.absences import Absences
 from holdfast.node.breach import Breach, brief
 from holdfast.node.host import Host
 from holdfast.node.introductions import Introductions
@@ -101,7 +104,8 @@ class Node:
         self.reach = Reach(self.topology, settings.probe_every_ns, settings.detect_after_ns)
         self.introductions = Introductions(self)
         self.visitors = Visitors(self)
-        self.lapses = Lapses(settings, self.reach, self._brokers_beside)
+        self.absences = Absences(self)
+        self.lapses = Lapses(settings, self.reach, self.brokers_beside)
         self.plane = Plane(settings, self.reach, self._gather, self._everybody, host.on_local, host.on_safe)
         self.spread = Spread(
             settings,
@@ -203,6 +207,7 @@ class Node:
         if now >= self._tick_at:
             self._tick_at = now + self.settings.heartbeat_ns
             effects += self.introductions.tick(now)
+            effects += self.absences.tick(now)
         if now >= self._dack_at:
             self._dack_at = now + self.settings.dack_every_ns
             if self.settings.acknowledge is Acknowledge.DACK:
@@ -234,7 +239,7 @@ class Node:
         """
         if self._is_recovered or not station.is_restarted:
             return True
-        others = (each for each in self._brokers_beside() if each.direction != station.direction)
+        others = (each for each in self.brokers_beside() if each.direction != station.direction)
         return all(map(self._is_heard, others))
 
     def _tell(self, station: Station) -> Effects:
@@ -250,7 +255,7 @@ class Node:
         effects += self.spread.heal()
         if self._is_echo_due:
             effects += self._echo()
-        told = Told(self.lapses.row_before(station))
+        told = Told(self.lapses.row_before(station), self.lapses.vouched())
         return [*effects, Send(station.connection, [*self.spread.upgrades.crossed(station), told])]
 
     # Changes of the overlay
@@ -266,7 +271,7 @@ class Node:
                     effects.append(Trace("recovered", {"nodes": [self.name, station.name]}))
                 station.open()
                 effects += self.host.on_open(station)
-        effects += [*self.visitors.take_left(), *self.reach.review(now), *self._say_ready()]
+        effects += [*self.visitors.take_left(now), *self.reach.review(now), *self._say_ready()]
         if self._is_recovered:  # until then more may be given back, to be sent first
             effects += self.plane.rewire()
         effects += self.spread.replan()
@@ -297,11 +302,16 @@ class Node:
         """Whether we know all there is to know. A client without anybody to tell it knows nothing."""
         if self.settings.role is not Role.BROKER:
             return any(station.has_told for station in self.reach.stations.values())
-        return all(map(self._is_heard, self._brokers_beside()))
+        return all(map(self._is_heard, self.brokers_beside()))
 
-    def _brokers_beside(self) -> list[Station]:
-        beside = self.topology.beyond(self.name)
-        return [self.reach[place.name] for place in beside if place.role is Role.BROKER]
+    def brokers_beside(self) -> list[Station]:
+        """The neighbours that are brokers."""
+        return self.brokers_beyond(self.name)
+
+    def brokers_beyond(self, name: str) -> list[Station]:
+        """The neighbours of a node that are brokers, and farther out."""
+        beyond = self.topology.beyond(name)
+        return [self.reach[place.name] for place in beyond if place.role is Role.BROKER]
 
     def _is_heard(self, station: Station) -> bool:
         """Whether in a direction the nearest that can be reached has told us what it knows, or nobody can be."""
@@ -309,12 +319,7 @@ class Node:
             return True
         if not station.is_bypassed:
             return False
-        beyond = [
-            self.reach[place.name]
-            for place in self.topology.beyond(station.name)
-            if place.role is Role.BROKER
-        ]
-        return all(map(self._is_heard, beyond))
+        return all(map(self._is_heard, self.brokers_beyond(station.name)))
 
     # Messages
 
@@ -391,9 +396,9 @@ class Node:
             case Need(is_needed):
                 station.needs_us = is_needed
                 return self.changed(now)
-            case Told(row):
+            case Told(row, vouched):
                 station.has_told = True
-                station.row = row
+                station.row, station.vouched = row, vouched
                 return self.changed(now)
             case Ready():
                 station.is_ready = True
@@ -404,6 +409,10 @@ class Node:
                 return self.visitors.on_join(station, message, now)
             case Leave():
                 return self.visitors.on_leave(station, message, now)
+            case Missing() if self.settings.role is Role.BROKER:
+                return self.absences.on_missing(station, message)
+            case Present():
+                return self.absences.on_present(message, now)
             case _:
                 raise Breach(f"{type(message).__name__} from a neighbour at this point")
 
@@ -416,7 +425,9 @@ class Node:
             "reason": reason,
             "farewell": str(goodbye.farewell),
         }
-        effects: Effects = [Log("info", "goodbye from the peer", fields), Close(connection, reason)]
+        # Who changes its part, or is needed no more, does so in the course of business.
+        level = "debug" if goodbye.farewell in (Farewell.REPLACED, Farewell.NEEDLESS) else "info"
+        effects: Effects = [Log(level, "goodbye from the peer", fields), Close(connection, reason)]
         is_expelled = (
             goodbye.farewell is Farewell.UNKNOWN and self.introductions.name(connection) == self.settings.home
         )
@@ -462,7 +473,8 @@ class Node:
         if not self.lapses.hear(lapse):
             return []
         fields = {"noticed by": lapse.node}
-        effects: Effects = [Log("warning", "more have failed together than delta", fields)]
+        level = "warning" if sender is None else "info"  # once, by who has noticed
+        effects: Effects = [Log(level, "more have failed together than delta", fields)]
         if self.settings.role is Role.BROKER or sender is None:
             effects += [
                 Send(each.connection, [lapse])
@@ -543,7 +555,7 @@ def _check_own(client: str, message: Message) -> None:
             is_own = all(batch.publications[i].publisher == client for i in at)
         case Lapse(node):
             is_own = node == client
-        case Join() | Leave():
+        case Join() | Leave() | Missing() | Present():
             is_own = False
         case _:
             return

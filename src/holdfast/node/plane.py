@@ -287,10 +287,12 @@ class Plane:
     def rewire(self) -> list[TransportEffect]:
         """Who is next on which way has changed: newcomers are served from the head of the queue [KJ §4.3, B0.28]."""
         endpoints = self._reach.endpoints()
-        changed = {station.direction: None for station in self._endpoints if station not in endpoints}
+        current = set(endpoints)
+        changed: dict[str, None] = {}
         for station in self._endpoints:
-            if station not in endpoints:
+            if station not in current:
                 station.is_endpoint = False
+                changed[station.direction] = None
         for station in endpoints:
             if not station.is_endpoint:
                 station.is_endpoint = True

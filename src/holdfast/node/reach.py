@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from holdfast.clock import Instant
 from holdfast.messages.overlay import Need, Role
+from holdfast.node.absences import Absence
 from holdfast.node.station import Phase, Station
 from holdfast.node.topology import Path, Place, Topology
 from holdfast.overlay.transport import Connect, Send, TransportEffect
@@ -34,6 +35,8 @@ class Reach:
     def __init__(self, topology: Topology, probe_every_ns: int, detect_after_ns: int) -> None:
         self.topology = topology
         self.stations: dict[str, Station] = {}
+        self.brokers: dict[str, Station] = {}  #: those of them that are brokers
+        self.away: dict[str, Absence] = {}  #: the clients beside us without a session
         self._probe_every_ns = probe_every_ns
         self._patience_ns = detect_after_ns
 
@@ -49,13 +52,23 @@ class Reach:
         station = self.stations.get(place.name)
         if station is None:
             station = self.stations[place.name] = Station(place)
+            self._miss(station)
         station.place = place
+        if place.role is Role.BROKER:  # it may have been known by a subscription only
+            self.brokers[place.name] = station
+            self.away.pop(place.name, None)
         return station
 
     def remove(self, name: str) -> Station:
         """A leaf has left."""
         self.topology.remove(name)
+        self.away.pop(name, None)
+        self.brokers.pop(name, None)
         return self.stations.pop(name)
+
+    def _miss(self, station: Station) -> None:
+        if station.distance == 1 and station.place.role is not Role.BROKER:
+            self.away[station.name] = Absence()
 
     # Ways
 
@@ -234,9 +247,14 @@ class Reach:
         station.phase = Phase.DOWN
         station.is_bypassed = True
 
+    def on_met(self, station: Station) -> None:
+        """A session has begun."""
+        self.away.pop(station.name, None)
+
     def on_lost(self, station: Station, now: Instant) -> None:
         """The session is over."""
         station.lose()
+        self._miss(station)
         self._plan_dial(station, now)
 
     def _plan_dial(self, station: Station, now: Instant) -> None:

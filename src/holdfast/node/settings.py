@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.clock import MILLISECOND
+from holdfast.clock import MILLISECOND, SECOND
 from holdfast.messages.overlay import Join, Role
 
 __all__ = ["Acknowledge", "NodeSettings"]
@@ -34,6 +34,9 @@ class NodeSettings:
     address: str | None = None  #: where it is dialled itself
     acknowledge: Acknowledge = Acknowledge.DACK
     refill: bool = True
+    is_reliable: bool = (
+        True  #: whether any stream is; if none is, nothing is remembered, and nothing can lapse
+    )
     floods: bool = False  #: publications go to every broker, wanted or not [SESDAD]
     spreads: bool = True  #: subscriptions do, too; where nothing but flooding is asked for, they need not
     features: tuple[str, ...] = ()  #: what neighbours must have in common, besides δ
@@ -47,3 +50,4 @@ class NodeSettings:
     detect_after_ns: int = 500 * MILLISECOND
     probe_every_ns: int = 200 * MILLISECOND
     dack_every_ns: int = 1000 * MILLISECOND
+    member_grace_ns: int = 300 * SECOND  #: without a session with a member of its own a broker asks for it

@@ -51,6 +51,7 @@ class Station(Port):
         "replays",
         "row",
         "tried_since",
+        "vouched",
     )
 
     def __init__(self, place: Place) -> None:
@@ -72,6 +73,7 @@ class Station(Port):
     def _become_strange(self) -> None:
         self.is_told = False  #: we have told it what we know, on this session
         self.has_told = False  #: it has told us
+        self.vouched: tuple[str, ...] = ()  #: brokers beside it that have not lost their memory
         self.row = 0  #: how many brokers in a row, it and those beyond it, had lost their memory
         self.is_ready_said = False  #: we have said Ready
         self.is_ready = False  #: it has

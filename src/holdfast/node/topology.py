@@ -49,6 +49,7 @@ class Topology:
         self.reach = reach
         self._places: dict[str, Place] = {}
         self._beside: dict[str, dict[str, None]] = {me: {}}  #: who is known beside whom, farther out
+        self.clients_beside = 0  #: how many clients hang on us
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
@@ -79,6 +80,7 @@ class Topology:
                 incarnation=max(incarnation, known.incarnation),
             )
             self._places[name] = place
+            self.clients_beside += _is_guest(place) - _is_guest(known)
             return place
         if name == self.me or (beside != self.me and beside not in self._places):
             return None
@@ -87,6 +89,7 @@ class Topology:
             return None
         place = self._places[name] = Place(name, role, (*before, name), address, incarnation)
         self._beside.setdefault(beside, {})[name] = None
+        self.clients_beside += _is_guest(place)
         return place
 
     def remove(self, name: str) -> None:
@@ -94,24 +97,34 @@ class Topology:
         place = self._places.pop(name)
         before = place.path[-2] if place.distance > 1 else self.me
         del self._beside[before][name]
+        self.clients_beside -= _is_guest(place)
         assert not self._beside.pop(name, None), f"{name} is no leaf"
 
     def beyond(self, name: str) -> list[Place]:
         """The neighbours of a node that lie farther out, as far as the map reaches; of ``me``: the neighbours."""
         return [self._places[each] for each in self._beside.get(name, ())]
 
-    def learn(self, route: Sequence[str], subscriber: str) -> None:
-        """A message has come this way, the nearest node first: what was not known of it is entered."""
+    def learn(self, route: Sequence[str], subscriber: str, incarnation: int) -> None:
+        """A message has come this way, the nearest node first: what was not known of it is entered.
+
+        A subscriber with the life it is in: a place without would outlive the news that this life is over.
+        """
         before = self.me
         for name in route[: self.reach]:
-            if name not in self._places:
-                role = Role.SUBSCRIBER if name == subscriber else Role.BROKER
-                self.add(name, role, before)
+            if name not in self._places and name == subscriber:
+                self.add(name, Role.SUBSCRIBER, before, incarnation=incarnation)
+            elif name not in self._places:
+                self.add(name, Role.BROKER, before)
             before = name
 
     def toward(self, name: str) -> Path:
         """The path to a place."""
         return self._places[name].path
+
+
+def _is_guest(place: Place) -> bool:
+    """Whether it is a client that hangs on us."""
+    return place.distance == 1 and place.role is not Role.BROKER
 
 
 def seen_from(me: str, route: Path, back: Path, length: int) -> Path:

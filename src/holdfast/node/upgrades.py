@@ -140,6 +140,16 @@ class Upgrades:
             effect for each in cleared for effect in self._end_partition(each, interest.direction)
         ]
 
+    def on_left(self, client: str) -> Effects:
+        """A client is gone for good: it is a partition to nobody any more. Who leads that one says so."""
+        over = [each for each in self.partitions.open if (each.lead, each.fragment) == (self._me, (client,))]
+        return [
+            effect
+            for partition in over
+            for subscription in list(self.partitions.open[partition].subscriptions)
+            for effect in self.upgrade(self.interests[subscription], (partition,), ())
+        ]
+
     def _end_partition(self, partition: Partition, inward: str | None) -> Effects:
         """A partition concerns nobody here any more; those inward whom the upgrade passes by hear so."""
         if partition in self.partitions.open or self.partitions.is_over(partition):

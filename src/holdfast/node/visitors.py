@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.clock import Instant
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Join, Leave, Role
-from holdfast.messages.session import Farewell
+from holdfast.messages.session import Farewell, Hello, Kind
 from holdfast.node.breach import Breach
 from holdfast.node.graves import of_life
 from holdfast.node.station import Station
@@ -32,19 +32,29 @@ class Visitors:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._left: Effects = []  #: what follows from somebody's leaving
+        self._over: dict[str, int] = {}  #: clients in session that, we were told, have left; and their lives
 
-    def take_left(self) -> Effects:
+    def take_left(self, now: Instant) -> Effects:
         """What follows from those who have left since."""
+        effects: Effects = []
+        while self._over:
+            name, incarnation = self._over.popitem()
+            station = self._node.reach.get(name)
+            if station is not None and station.connection is not None and station.incarnation <= incarnation:
+                reason = _refusal_of(name)
+                effects += self._node.introductions.part(station.connection, Farewell.UNKNOWN, reason, now)
+                self.on_left(name, incarnation)
         left, self._left = self._left, []
-        return left
+        return effects + left
 
     def enter(self, join: Join) -> Place | None:
         """Put a node into the map; None if it is too far, or its life is over."""
-        if join.incarnation and self._node.spread.interests.graves.covers(
-            of_life(join.node, join.incarnation)
-        ):
+        if join.incarnation and self._is_over(join.node, join.incarnation):
             return None  # that life is over
         return self._node.topology.add(join.node, join.role, join.beside, join.address, join.incarnation)
+
+    def _is_over(self, client: str, incarnation: int) -> bool:
+        return self._node.spread.interests.graves.covers(of_life(client, incarnation))
 
     def on_join(self, sender: Station, join: Join, now: Instant) -> Effects:
         """Somebody tells of a newcomer."""
@@ -89,6 +99,8 @@ class Visitors:
         """A client is gone for good: its subscriptions are over, and nobody waits for it [B0.25]."""
         station = self._node.reach.get(name)
         incarnation = station.place.incarnation if station is not None else 0
+        # Who lost its memory may have learnt of its lives by their subscriptions, in any order.
+        incarnation = max(incarnation, self._node.spread.interests.last_life(name))
         return self.on_leave(None, Leave(name, incarnation, reason), now)
 
     def on_leave(self, sender: Station | None, leave: Leave, now: Instant) -> Effects:
@@ -103,21 +115,34 @@ class Visitors:
         effects = self.pass_on(leave, sender)
         is_of_life = station is not None and station.place.incarnation <= leave.incarnation
         if station is not None and is_of_life and station.connection is not None:
-            effects += self._node.introductions.part(station.connection, Farewell.UNKNOWN, leave.reason, now)
+            effects += self._node.introductions.part(
+                station.connection, Farewell.UNKNOWN, _final(leave.reason), now
+            )
         self._node.spread.interests.bury(grave)
         return effects + self._node.changed(now)
 
+    def refusal(self, hello: Hello) -> str:
+        """What somebody is told who has no place here."""
+        if hello.kind is Kind.CLIENT and self._is_over(hello.node, hello.incarnation):
+            return _refusal_of(hello.node)
+        return f"{hello.node} is no neighbour of {self._node.name}"
+
     def on_left(self, name: str, incarnation: int) -> None:
         """A life of a client is over for good: it is no node any more, unless a later one is."""
+        self._node.absences.forget(name)
         station = self._node.reach.get(name)
         if station is None:
             self._node.plane.marks.forget(name)
             return
-        is_client = station.place.role is not Role.BROKER
-        if is_client and station.place.incarnation <= incarnation and station.connection is None:
+        if station.place.role is Role.BROKER or station.place.incarnation > incarnation:
+            return
+        if station.connection is not None:
+            self._over[name] = incarnation
+        else:
             self._left += self._node.plane.forget(station)
             self._node.spread.interests.forget_behind(station)
             self._node.reach.remove(name)
+            self._left += self._node.spread.upgrades.on_left(name)
 
     def places_for(self, station: Station) -> list[Message]:
         """The nodes near us that are near it too; it leaves out what is too far for it. A client tells of nobody."""
@@ -138,3 +163,12 @@ class Visitors:
                 or place.distance + station.distance <= self._node.topology.reach
             )
         ]
+
+
+def _refusal_of(client: str) -> str:
+    return _final(f"{client} was away for too long, or expelled")
+
+
+def _final(reason: str) -> str:
+    """To whoever's life is over: another is not refused."""
+    return f"{reason}; a new connection under the same name will work"

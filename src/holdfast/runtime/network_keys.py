@@ -174,6 +174,7 @@ TABLES: Final[dict[str, dict[str, Key]]] = {
     "clients": {
         "heartbeat_ms": _duration("client_heartbeat_ns"),
         "grace_ms": _duration("client_grace_ns"),
+        "member_grace_ms": _duration("member_grace_ns"),
     },
     "limits": {
         **{one.name: _limit(Settings, one.name) for one in fields(Settings) if one.name.endswith("_max")},

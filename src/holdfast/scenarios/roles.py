@@ -11,7 +11,7 @@ from typing import Any, Final
 from holdfast.broker import settings as broker
 from holdfast.broker.broker import Broker
 from holdfast.client import settings as client
-from holdfast.clock import MILLISECOND
+from holdfast.clock import MILLISECOND, SECOND
 from holdfast.messages.overlay import Join, Role
 from holdfast.messages.streams import Guarantee, Order
 from holdfast.node.settings import Acknowledge, NodeSettings
@@ -34,6 +34,9 @@ STREAM: Final = "scenario"
 
 #: How far a publisher of a scenario runs ahead of its acknowledgements.
 UNACKNOWLEDGED_MAX: Final = 1_000
+
+#: Far beyond the end of any script: who is down is waited for, unless the script says ``Expel``.
+_MEMBER_GRACE_NS: Final = 1_000_000 * SECOND
 
 _BACKOFF_MIN_NS: Final = 50 * MILLISECOND
 
@@ -68,6 +71,7 @@ def broker_settings(
         detect_after_ns=configuration.detect_after_ns,
         probe_every_ns=configuration.probe_every_ns,
         client_heartbeat_ns=configuration.heartbeat_ns,
+        member_grace_ns=_MEMBER_GRACE_NS,
     )
 
 

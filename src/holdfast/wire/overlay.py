@@ -25,7 +25,9 @@ from holdfast.messages.overlay import (
     Join,
     Lapse,
     Leave,
+    Missing,
     Need,
+    Present,
     Ready,
     Relay,
     Told,
@@ -64,6 +66,8 @@ KINDS: Final = {
     61: Cleared,
     62: Crossed,
     63: Lapse,
+    64: Missing,
+    65: Present,
 }
 
 _encode = msgspec.msgpack.Encoder().encode

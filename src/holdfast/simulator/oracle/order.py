@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.messages.overlay import Relay
 from holdfast.node.trails import numbered
-from holdfast.simulator.oracle.annals import Annals, Law, Step
+from holdfast.simulator.oracle.annals import Annals, Law, Said, Step
 
 __all__ = ["HeadOfLine"]
 
@@ -18,7 +18,7 @@ class HeadOfLine(Law):
         super().__init__(annals)
         self._sent: dict[int, set[int]] = {}
         self._whole: dict[int, int] = {}
-        self._first_sent: dict[tuple[str, int, str], int] = {}  #: by node, life and peer the last
+        self._first_sent: dict[int, int] = {}  #: by connection the last
 
     def judge(self, step: Step) -> Iterator[str]:
         """Of the publications that are sent."""
@@ -29,18 +29,17 @@ class HeadOfLine(Law):
             own = [column for each, column in numbered(said.message.trail) if each.node == step.name]
             column = own[-1] if own else [0]
             if not said.message.again:
-                yield from self._is_rising(step, said.peer, column)
+                yield from self._is_rising(step, said, column)
             self._sent.setdefault(said.connection, set()).update(column)
             latest[said.connection] = said.peer, max(column[-1], latest.get(said.connection, ("", 0))[1])
         for connection, (peer, upto) in latest.items():
             yield from self._is_whole(step, connection, peer, upto)
 
-    def _is_rising(self, step: Step, peer: str, column: list[int]) -> Iterator[str]:
-        to = step.name, step.life, peer
-        before = self._first_sent.get(to, 0)
+    def _is_rising(self, step: Step, said: Said, column: list[int]) -> Iterator[str]:
+        before = self._first_sent.get(said.connection, 0)
         if column[0] <= before:
-            yield f"I6: {step.name} sent {peer} its {column[0]} for the first time, after {before}"
-        self._first_sent[to] = max(before, column[-1])
+            yield f"I6: {step.name} sent {said.peer} its {column[0]} for the first time, after {before}"
+        self._first_sent[said.connection] = max(before, column[-1])
 
     def _is_whole(self, step: Step, connection: int, peer: str, upto: int) -> Iterator[str]:
         """Whether everything for this peer, up to a number, has been sent on this connection or is safe."""
