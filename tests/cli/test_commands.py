@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.main import main
+from holdfast.cli.main import COMMANDS, main
 from holdfast.filters.parse import parse_filter
 
 LONG = "orders/# where price between 100 and 200 and not sym in ('IBM','SAP')"
@@ -109,7 +109,25 @@ def test_bench_refuses_what_cannot_work_before_it_measures(
     assert arguments[0] in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["match"], ["filter", "explain"]])
+def test_without_a_command_all_of_them_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    shown = capsys.readouterr().err
+    assert all(f"    {command} " in shown for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("command", "actions"),
+    [("network", "{plan}"), ("filter", "{explain}"), ("bench", "{matching,network,overlay}")],
+)
+def test_what_a_command_can_do_is_said_where_nothing_was_asked(
+    command: str, actions: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command])
+    assert f"the following arguments are required: {actions}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["match"], ["filter", "explain"]])
 def test_wrong_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(arguments)

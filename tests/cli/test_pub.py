@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bare_port import BarePort
+from holdfast.cli import connection
 from holdfast.cli import pub as module
 from holdfast.cli.main import main
 from holdfast.cli.pub import LineSplitter
@@ -56,6 +57,37 @@ def test_a_missing_topic_is_filled_in_and_another_is_kept(urls: list[str], heard
         ("heard/own", "5"),
         ("heard/default", "6"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"attributes": {"x": 1e400}}', "column 17: attributes.x: "),
+        ('{"attributes": {"x": 1, "x": 2}}', "column 25: attributes.x: appears twice"),
+        (' {"topic": null, "attributes": {"x": 1, "x": 2}}', "column 41: attributes.x: appears twice"),
+        ('{"n": 99999999999999999999}', "column 2: n: "),
+    ],
+)
+def test_a_line_whose_topic_is_filled_in_is_read_no_less_strictly(
+    urls: list[str], line: str, problem: str
+) -> None:
+    with Running("pub", "strict/x", "--url", urls[0]) as pub:
+        pub.write(line)
+        status, _, err = pub.ended()
+    assert (status, summary(err)) == (2, "holdfast: 0 events accepted, 1 bad line")
+    assert err.startswith(f"holdfast: standard input, line 1, {problem}")
+
+
+def test_without_a_topic_every_line_says_its_own(urls: list[str], heard: Running) -> None:
+    with Running("pub", "--url", urls[0]) as pub:
+        pub.write('{"topic": "heard/a"}\n{"payload": "whose?"}\n{"topic": "heard/b"}\n')
+        status, _, err = pub.ended()
+    problem = (
+        "standard input, line 2, column 1: topic: is missing, and none was given to `holdfast pub TOPIC`"
+    )
+    assert f"holdfast: {problem}\n" in err
+    assert (status, summary(err)) == (2, "holdfast: 2 events accepted, 1 bad line")
+    assert [line["topic"] for line in lines(heard, 2)] == ["heard/a", "heard/b"]
 
 
 def test_bad_lines_are_named_and_the_rest_goes_on(urls: list[str], heard: Running) -> None:
@@ -109,7 +141,7 @@ def test_numbers_are_kept_where_they_are_ours(urls: list[str], heard: Running) -
 
 
 def test_what_was_accepted_before_is_counted_as_a_duplicate(urls: list[str], heard: Running) -> None:
-    for expected in ("1 events accepted", "2 events accepted, 1 of them had been before"):
+    for expected in ("1 event accepted", "2 events accepted, 1 of them had been before"):
         with Running("pub", "heard/x", "--url", urls[0], "--name", "repeater") as pub:
             pub.write('{"n": 1}\n' if expected.startswith("1") else '{"n": 1}\n{"n": 2}\n')
             status, _, err = pub.ended()
@@ -143,7 +175,7 @@ def test_an_interrupted_publisher_says_what_it_did(urls: list[str]) -> None:
         pub.process.wait(30)
         status, _, err = pub.ended()
     assert status == 130
-    assert summary(err).startswith("holdfast: 1 events accepted"), err
+    assert summary(err).startswith("holdfast: 1 event accepted"), err
 
 
 def test_a_network_that_goes_away_and_stays_away_is_said(tmp_path: Path) -> None:
@@ -161,8 +193,10 @@ def test_a_network_that_goes_away_and_stays_away_is_said(tmp_path: Path) -> None
         pub.write("{}\n{}\n")
         status, _, err = pub.ended()
     assert status == 1
-    assert summary(err.splitlines()[0]) == ("holdfast: 1 events accepted, 2 not known to be accepted")
-    assert "#2: not known whether it was accepted: no answer for 1 s; retry with n=2" in err
+    away, accepted, unknown = err.splitlines()
+    assert away.startswith("holdfast: the network is away (")
+    assert summary(accepted) == "holdfast: 1 event accepted, 2 not known to be accepted"
+    assert "#2: not known whether it was accepted: no answer for 1 s; retry with n=2" in unknown
 
 
 @scenario
@@ -180,13 +214,13 @@ async def test_a_publisher_that_is_taken_over_says_what_it_did(
         port.say(Ended(Farewell.TAKEN_OVER, "by another"))
         yield 4, b"{}"
 
-    monkeypatch.setattr(module, "connect", lambda *arguments, **options: port.connect())
+    monkeypatch.setattr(connection, "connect", lambda *arguments, **options: port.connect())
     monkeypatch.setattr(module, "_input_lines", lines)
     options = Namespace(topic="a", name="me", window=10, timeout=1.0)
     with pytest.raises(TakenOver):
         await module._publish(options, Target("bare://", insecure=False))
     said = summary(capsys.readouterr().err)
-    assert said == "holdfast: 1 events accepted, 2 not known to be accepted"
+    assert said == "holdfast: 1 event accepted, 2 not known to be accepted"
 
 
 def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -194,7 +228,11 @@ def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
     with Running("pub", "x", "--url", url, "--timeout", "0.3") as pub:
         status, _, err = pub.ended()
     assert status == 1
-    assert err.startswith(f"holdfast: {url}: ")
+    address = url.removeprefix("holdfast://")
+    assert err == (
+        f"holdfast: {url}: cannot reach the broker: {address}: connection refused (nothing within 0.3 s);"
+        " is the network up (holdfast up), and is it there (--url)?\n"
+    )
 
 
 def test_a_topic_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.cli.admin_page import status_page
 from holdfast.cli.status_overlay import OverlayView
 from holdfast.runtime.network_file import Network, read_network
 from running import PATIENCE_S, Running, write_network
@@ -34,6 +37,7 @@ def page(*connections: str, **said: Any) -> dict[str, Any]:
         "waiting": {},
         "stalled": {},
         "stalled_subscriptions": [],
+        "lapses": [],
     }
     return {"overlay": overlay | said}
 
@@ -65,6 +69,12 @@ def test_a_broker_that_is_down_is_named_with_who_goes_around_it_and_what_is_left
         "One more broker or link may fail near there (b1, b2, b4 and b5).",
     ]
     assert OverlayView(network, pages).budget == 1
+
+
+def test_clients_that_are_served_past_their_broker_are_counted(network: Network) -> None:
+    pages = WHOLE | {"b4": page("b3", "b5>c1", "b5>c2")}
+    del pages["b5"]
+    assert "b5 is down: b4 speaks with two clients past b5." in lines(network, pages)
 
 
 def test_a_broker_that_does_not_answer_us_but_its_neighbours_is_not_down(network: Network) -> None:
@@ -115,6 +125,78 @@ def test_partitions_are_told_once_however_many_know_them(network: Network) -> No
     assert "Partition b1/1 is over, and its subscribers are being told." in found
 
 
+# Lapses
+
+
+@pytest.fixture
+def reliable(tmp_path: Path) -> Network:
+    """The same, with a stream that promises something."""
+    stream = 'delta = 2\nstream = [{name = "s", topics = ["#"], guarantee = "reliable"}]'
+    return read_network(write_network(tmp_path, "b1", "b2", "b3", "b4", extra=stream)[0])
+
+
+def lapse(by: str, at: datetime, life: int = 2, seq: int = 1) -> dict[str, Any]:
+    return {"by": by, "life": life, "seq": seq, "at": at.isoformat()}
+
+
+NOON = datetime(2026, 11, 14, 12, 2, 7, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def test_that_events_may_be_lost_is_said_once_with_the_time_and_who_noticed(reliable: Network) -> None:
+    """B0.16: beyond δ nothing is lost without a word; whoever heard of it later does not make it later."""
+    told = [lapse("b3", NOON), lapse("b2", NOON), lapse("a client", NOON)]
+    pages = WHOLE | {
+        "b1": page("b2", lapses=told),
+        "b5": page("b4", lapses=[lapse("b2", NOON + 9 * MINUTE)]),
+    }
+    expected = (
+        f"Events that were on their way at {NOON.astimezone():%Y-%m-%d %H:%M} may be lost: more brokers next to each"
+        " other than delta = 2 lost their memory together, as b2 and b3 noticed. Subscribers see where, by gaps."
+    )
+    assert lines(reliable, pages)[1:] == [expected]
+    assert {"by": "b2", "at": NOON.isoformat()} in OverlayView(reliable, pages).as_json()["lapses"]
+
+
+def test_of_lapses_the_last_that_each_noticed_counts_and_today_needs_no_date(reliable: Network) -> None:
+    today = datetime.now().astimezone().replace(hour=0, minute=0, second=0)
+    for later in (lapse("b2", today + MINUTE, life=3), lapse("b2", today + MINUTE, seq=2)):
+        pages = WHOLE | {
+            "b1": page("b2", lapses=[later]),
+            "b2": page("b1", "b3", lapses=[lapse("b2", today + 5 * MINUTE)]),
+            "b3": page("b2", "b4", lapses=[lapse("a client", today)]),
+        }
+        said = lines(reliable, pages)[1]
+        assert "at 00:00 and 00:01 may be lost" in said
+        assert ", as b2 noticed." in said
+
+
+def test_where_nothing_was_promised_nothing_is_said_to_be_lost(network: Network) -> None:
+    assert len(lines(network, WHOLE | {"b1": page("b2", lapses=[lapse("b2", NOON)])})) == 1
+
+
+def test_a_real_network_says_so_of_itself(tmp_path: Path) -> None:
+    """δ = 0 and a broker killed and started again: its page has the date, its metrics the number."""
+    stream = 'stream = [{name = "s", topics = ["#"], guarantee = "reliable"}]'
+    path, _ = write_network(tmp_path, "b1", extra=stream)
+    before = datetime.now(UTC).replace(microsecond=0)
+    with Running("broker", "b1", "--network", str(path)) as first:
+        with Running("broker", "b2", "--network", str(path)):
+            wait_for(path, "all 2 brokers are up")
+        with Running("broker", "b2", "--network", str(path)):
+            assert ", as b2 noticed." in wait_for(path, "may be lost: ")
+            admin = read_network(path).brokers[0].admin
+            assert admin is not None
+            page = asyncio.run(status_page(admin))
+    assert first.process.returncode != 1
+    (said,) = page["overlay"]["lapses"]
+    assert (said["by"], said["life"], page["counters"]["lapses"]) == ("b2", 2, 1)
+    assert before <= datetime.fromisoformat(said["at"]) <= datetime.now(UTC)
+
+
+# Running networks
+
+
 def test_a_real_network_with_a_frozen_broker_says_who_goes_around_it(tmp_path: Path) -> None:
     path, _ = write_network(tmp_path, "b1", "b2", extra="delta = 1")
     path.write_text(path.read_text().replace("detect_after_ms = 5000", "detect_after_ms = 600"))
@@ -123,7 +205,7 @@ def test_a_real_network_with_a_frozen_broker_says_who_goes_around_it(tmp_path: P
         Running("broker", "b2", "--network", str(path)) as middle,
         Running("broker", "b3", "--network", str(path)),
     ):
-        wait_for(path, "Nothing has failed: one broker or link may, whichever they are.")
+        wait_for(path, "Nothing has failed: one broker or link may, whichever it is.")
         os.kill(middle.process.pid, signal.SIGSTOP)
         out = wait_for(path, "b2 is down: b1 speaks with b3 past b2; b3 speaks with b1 past b2.")
         assert "No more may fail near there (b1 and b3)." in out

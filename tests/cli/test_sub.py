@@ -83,6 +83,19 @@ def test_silence_ends_it_where_that_was_asked_for(urls: list[str]) -> None:
     assert err.endswith("holdfast: nothing came for 0.1 s\n")
 
 
+def test_who_is_taken_over_is_told_what_to_do(urls: list[str]) -> None:
+    arguments = ("sub", "#", "--url", urls[0], "--name", "twice")
+    with Running(*arguments) as first:
+        first.wait_for("subscribed", "err")
+        with Running(*arguments) as second:
+            second.wait_for("subscribed", "err")
+            status, _, err = first.ended()
+    assert status == 1
+    assert err.endswith(
+        "holdfast: another client connected as 'twice' and has taken over; give one of the two another --name\n"
+    )
+
+
 def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
     _, (url,) = write_network(tmp_path)
     with Running("sub", "#", "--url", url, "--timeout", "0.5") as sub:
@@ -101,6 +114,10 @@ def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
         (
             ["#", "--url", "tcp://x:1"],
             "'tcp://x:1': the scheme 'tcp' is not known; expected holdfast://HOST:PORT",
+        ),
+        (
+            ["orders/#", "WHERE", "price", ">", "100"],
+            "put it in quotes, as in: holdfast sub 'orders/# WHERE price > 100'\n",
         ),
         (["#", "--count", "0"], "'0': expected a whole number from 1"),
         (["#", "--timeout", "-1"], "'-1': expected seconds, above 0"),
@@ -151,7 +168,8 @@ def test_an_address_beyond_this_machine_is_for_those_who_say_so(
 
 def test_an_address_beyond_this_machine_is_refused_to_all_others(tmp_path: Path) -> None:
     for environment, problem in [
-        ({}, "only loopback is allowed"),
+        ({}, "holdfast://0.0.0.0:1 is beyond this machine: only loopback is allowed, "),
+        ({}, "; --insecure allows it all the same"),
         ({"HOLDFAST_INSECURE": "yes"}, "HOLDFAST_INSECURE is 'yes'; expected true or false"),
     ]:
         with Running("sub", "#", "--url", "holdfast://0.0.0.0:1", environment=environment) as sub:
@@ -207,6 +225,7 @@ def test_a_gap_stands_where_it_is() -> None:
     assert _text_line(gap) == (
         "-- gap: events 5 to 9 of trader may be missing here: the broker·[2J went away\n"
     )
+    assert _text_line(Gap("trader", 4, 5, "why")) == "-- gap: event 5 of trader may be missing here: why\n"
     assert json.loads(_json_line(gap)) == {
         "kind": "gap",
         "pubend": "trader",
@@ -214,6 +233,18 @@ def test_a_gap_stands_where_it_is() -> None:
         "upto": 9,
         "reason": gap.reason,
     }
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("disconnected", "this subscriber was disconnected"),
+        ("beyond delta", "more brokers next to each other than delta lost their memory together"),
+    ],
+)
+def test_why_there_is_a_gap_is_said_in_words_and_to_programs_in_one(reason: str, words: str) -> None:
+    assert _text_line(Gap("p", 1, 2, reason)).endswith(f": {words}\n")
+    assert json.loads(_json_line(Gap("p", 1, 2, reason)))["reason"] == reason
 
 
 def test_an_event_cannot_move_the_cursor() -> None:

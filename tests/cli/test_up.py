@@ -89,6 +89,17 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
     assert err == "holdfast: b1 ended with status 1; the others were stopped\n"
 
 
+def test_a_network_that_is_up_already_is_not_taken_for_ours(tmp_path: Path) -> None:
+    path, _ = write_network(tmp_path)
+    with Running("up", "--network", str(path)) as first:
+        first.wait_for("ready; connect to")
+        with Running("up", "--network", str(path)) as second:
+            status, out, _ = second.ended()
+    assert status == 1
+    assert "address already in use" in out
+    assert "ready; connect" not in out
+
+
 def test_when_nobody_reads_the_log_any_more_the_network_stops(tmp_path: Path) -> None:
     path, _ = write_network(tmp_path, "b1")
     with Running("up", "--network", str(path)) as up:

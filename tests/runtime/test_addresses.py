@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 
-from holdfast.runtime.addresses import Address, BadAddress, parse_address
+from holdfast.runtime.addresses import Address, BadAddress, parse_address, words_of
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,27 @@ def test_a_malformed_address_is_refused_with_what_was_expected(text: str, expect
     with pytest.raises(BadAddress, match=expected) as refused:
         parse_address(text, insecure=True)
     assert repr(text) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(111, "Connect call failed ('127.0.0.1', 7000)"), "connection refused"),
+        (
+            OSError(
+                "Multiple exceptions: [Errno 111] Connect … ('::1', 7), [Errno 111] Connect … ('127.0.0.1', 7)"
+            ),
+            "connection refused",
+        ),
+        (
+            OSError(
+                "Multiple exceptions: [Errno 101] Connect … ('::1', 7), [Errno 111] Connect … ('127.0.0.1', 7)"
+            ),
+            "network is unreachable and connection refused",
+        ),
+        (socket.gaierror(-2, "Name or service not known"), "name or service not known"),
+        (OSError("cut off"), "cut off"),
+    ],
+)
+def test_why_an_address_cannot_be_had_is_said_in_the_systems_own_words(error: OSError, words: str) -> None:
+    assert words_of(error) == words

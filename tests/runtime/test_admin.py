@@ -114,11 +114,14 @@ def test_status_is_the_brokers_own_with_its_process() -> None:
 def test_metrics_count_what_the_broker_counts() -> None:
     async def main() -> None:
         async with broker() as (service, port):
+            await wait_until(lambda: service.broker.is_ready)
             service.broker.counters.published = 17
+            service.broker.counters.lapses = 2
             status, fields, body = await ask(port, get("/metrics"))
             assert status == 200
             assert fields["Content-Type"].startswith("text/plain; version=")
             assert 'holdfast_published_total{broker="b1"} 17.0' in body
+            assert 'holdfast_lapses_total{broker="b1"} 2.0' in body
             assert 'holdfast_connections{broker="b1"} 0.0' in body
             assert "process_resident_memory_bytes" in body
 

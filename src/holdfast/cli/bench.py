@@ -26,7 +26,7 @@ __all__ = ["add_arguments"]
 def add_arguments(commands: Any) -> None:
     """`holdfast bench matching|network|overlay …`."""
     group = commands.add_parser("bench", help="measure")
-    benchmarks = group.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
+    benchmarks = group.add_subparsers(title="benchmarks", required=True)
     matching = benchmarks.add_parser(
         "matching", help="predicates, topics and XPath: the index, the naive twin, lxml"
     )

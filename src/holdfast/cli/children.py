@@ -117,6 +117,10 @@ class Children:
         self._readers.append(asyncio.create_task(self._read(name, process.stdout)))
         self._watches[name] = asyncio.create_task(process.wait())
 
+    def pid(self, name: str) -> int:
+        """Of the process that was started last under a name."""
+        return self._processes[name].pid
+
     async def _read(self, name: str, output: asyncio.StreamReader) -> None:
         rest = b""
         while data := await output.read(LINE_BYTES_MAX):

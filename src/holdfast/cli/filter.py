@@ -21,7 +21,7 @@ __all__ = ["add_arguments"]
 def add_arguments(commands: Any) -> None:
     """`holdfast filter explain FILTER [--output json]`."""
     group = commands.add_parser("filter", help="explain a filter")
-    explain = group.add_subparsers(title="commands", metavar="COMMAND", required=True).add_parser(
+    explain = group.add_subparsers(title="commands", required=True).add_parser(
         "explain", help="canonical form, cost, what it is indexed on, the Spark SQL"
     )
     explain.add_argument("filter", metavar="FILTER", help='for example "orders/# WHERE price > 100"')

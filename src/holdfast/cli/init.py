@@ -114,11 +114,14 @@ topics = ["#"]
 #heartbeat_ms = 1000
 # How long the subscriptions of a client that vanished are kept for its return.
 #grace_ms = 5000
+# The same for a client of a reliable stream, which is a member of the network and survives the failure of its broker.
+# Its broker then asks the others whether they know of it; if not, it is expelled, and nothing is kept for it any more.
+#member_grace_ms = 300000
 
 
 # What is refused, by the name that stands here. Sizes are in bytes; text is counted in UTF-8.
 [limits]
-# Of one broker: clients connected, subscriptions known, and those of one client.
+# Of one broker: clients, connected or waited for, subscriptions known, and those of one client.
 #clients_max = 10000
 #subscriptions_max = 1000000
 #client_subscriptions_max = 10000

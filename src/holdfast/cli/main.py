@@ -49,6 +49,9 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        parser(given).print_help(sys.stderr)
+        return 2
     options = parser(given).parse_args(given)
     try:
         status: int = options.run(options)

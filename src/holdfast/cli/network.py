@@ -13,9 +13,8 @@ from rich.text import Text
 
 from holdfast.cli.console import OutputConsole
 from holdfast.cli.failure import Failure
-from holdfast.cli.init import NETWORK_FILE
 from holdfast.cli.network_plan import Plan, WhatIf
-from holdfast.cli.targets import add_set_argument, loaded_network
+from holdfast.cli.targets import add_set_argument, loaded_network, network_file
 from holdfast.runtime.network_survival import Failures, Link, link
 
 __all__ = ["add_arguments"]
@@ -24,16 +23,15 @@ __all__ = ["add_arguments"]
 def add_arguments(commands: Any) -> None:
     """`holdfast network plan [FILE] [--down BROKER|BROKER:BROKER] [--set KEY=VALUE] [--output text|json]`."""
     command = commands.add_parser("network", help="what would stop if some of a network failed")
-    actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
+    actions = command.add_subparsers(title="actions", required=True)
     plan = actions.add_parser(
         "plan",
         help="for every set of failures that delta allows, and the first beyond",
         description="Says what at most delta failed brokers and links would stop, and what the first sets beyond"
         " would; or with --down, what those failures would. Status 1 if some of --down parts brokers that are up.",
     )
-    plan.add_argument(
-        "network", type=Path, nargs="?", default=NETWORK_FILE, metavar="FILE", help=f"[{NETWORK_FILE}]"
-    )
+    default = network_file()
+    plan.add_argument("network", type=Path, nargs="?", default=default, metavar="FILE", help=f"[{default}]")
     add_set_argument(plan)
     plan.add_argument(
         "--down",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice, permutations
 from typing import Any, Final
 
-from holdfast.cli.words import NAMES_MAX, counted, listed
+from holdfast.cli.words import NAMES_MAX, counted, listed, they_are
 from holdfast.messages.streams import Guarantee
 from holdfast.runtime.network_file import Network
 from holdfast.runtime.network_survival import Apart, Attachment, Client, Failures, Link, Survival, Tree
@@ -49,7 +49,7 @@ class Plan:
         if delta:
             yield ""
             failures = counted(delta, "broker or link is", "brokers or links are")
-            yield f"While at most {failures} down, whichever they are:"
+            yield f"While at most {failures} down, whichever {they_are(delta)}:"
             yield from (f"- {line}" for line in self._within())
         yield ""
         yield from self._beyond_lines()
@@ -95,24 +95,27 @@ class Plan:
     def _beyond_lines(self) -> Iterator[str]:
         size = self.network.delta + 1
         brokers = counted(size, "broker")
+        they, their = ("it", "its") if size == 1 else ("they", "their")
         if not self._beyond:
-            yield f"If {brokers} failed at a time, whichever they are, they would stop their own clients only."
+            failed = f"If {brokers} failed{' at a time' if size > 1 else ''}, whichever {they_are(size)}"
+            yield f"{failed}, {they} would stop {their} own clients only."
             return
         at_least = "at least " if self._is_cut_short else ""
-        sets = counted(
-            len(self._beyond),
-            "set of them" if size > 1 else "of them",
-            "sets of them" if size > 1 else "of them",
-        )
-        would = f"{at_least}{sets} would part the network"
-        link_too = "a link counts as one of the brokers beside it" if size > 1 else "so would any link"
-        yield f"If {brokers} failed at a time, {would}; {link_too}:"
+        if size == 1:
+            single = counted(len(self._beyond), "broker")
+            yield f"Any link that failed would part the network, and so would {at_least}{single}:"
+        else:
+            sets = counted(len(self._beyond), "set of them", "sets of them")
+            yield (
+                f"If {brokers} failed at a time, {at_least}{sets} would part the network; a link counts as one of the"
+                " brokers beside it:"
+            )
         yield from (f"- {_apart_line(apart)}" for apart in self._beyond[:SHOWN_MAX])
         if len(self._beyond) > SHOWN_MAX:
             left = len(self._beyond) - SHOWN_MAX
             yield f"- and {counted(left, 'other')}, which part fewer pairs of brokers (--output json lists them)"
         if not self._is_cut_short:
-            yield f"Any other {brokers} would stop {'its' if size == 1 else 'their'} own clients only."
+            yield f"Any other {'broker' if size == 1 else brokers} would stop {their} own clients only."
 
     # As data
 

@@ -1,4 +1,4 @@
-"""`holdfast pub TOPIC`: publishes what stands on standard input, one event in JSON per line.
+"""`holdfast pub [TOPIC]`: publishes what stands on standard input, one event in JSON per line.
 
 Many events are on their way at a time; a line that is wrong, or that the network refuses, is reported with its
 number and the others go on. An event keeps the number it has (``n``) if it has no publisher or is ours; what
@@ -20,15 +20,16 @@ from contextlib import suppress
 from typing import Any, Final
 
 from holdfast.cli.arguments import count, seconds
+from holdfast.cli.connection import connected
 from holdfast.cli.failure import Failure, decode
 from holdfast.cli.match import column_of
 from holdfast.cli.targets import Target, add_url_arguments, run_to_end, target_of
-from holdfast.client.aio import Network, Publisher, Receipt, Sent, connect
+from holdfast.client.aio import Network, Publisher, Receipt, Sent
 from holdfast.client.errors import Refused, Unknown
 from holdfast.errors import HoldfastError, InvalidEvent
 from holdfast.events.event import Event, make_event
 from holdfast.events.json_form import event_from_json
-from holdfast.events.strict_json import dump_json, read_object
+from holdfast.events.strict_json import dump_json, places, read_object
 
 __all__ = ["add_arguments"]
 
@@ -46,9 +47,9 @@ INPUT: Final = "standard input"
 
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast pub TOPIC [--name NAME] [--window N] [--timeout S] [--url URL] [--insecure]`."""
+    """`holdfast pub [TOPIC] [--name NAME] [--window N] [--timeout S] [--url URL] [--insecure]`."""
     command = commands.add_parser("pub", help="publish events from standard input, JSON Lines")
-    command.add_argument("topic", metavar="TOPIC", help="of the events that do not say theirs")
+    command.add_argument("topic", nargs="?", metavar="TOPIC", help="of the events that do not say theirs")
     command.add_argument("--name", metavar="NAME", help="who publishes [a name nobody had before]")
     command.add_argument(
         "--window", type=count, default=512, metavar="N", help="events on their way at a time [512]"
@@ -62,16 +63,16 @@ def add_arguments(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Publish, and sum up on standard error; a topic that is none is refused before anybody is asked."""
-    try:
-        make_event(options.topic)
-    except InvalidEvent as error:
-        raise Failure(str(error)) from error
+    if options.topic is not None:
+        try:
+            make_event(options.topic)
+        except InvalidEvent as error:
+            raise Failure(str(error)) from error
     return run_to_end(_publish(options, target_of(options)))
 
 
 async def _publish(options: argparse.Namespace, target: Target) -> int:
-    connecting = connect(target.url, name=options.name, timeout=options.timeout, insecure=target.insecure)
-    async with connecting as network:
+    async with connected(target, options.name, options.timeout) as network:
         publishing = Publishing(network, options.topic, options.window, options.timeout)
         started = time.monotonic()
         try:
@@ -93,10 +94,10 @@ async def _publish(options: argparse.Namespace, target: Target) -> int:
 class Publishing:
     """Lines on their way to the network, and what became of them."""
 
-    def __init__(self, network: Network, topic: str, window: int, timeout: float) -> None:
+    def __init__(self, network: Network, topic: str | None, window: int, timeout: float) -> None:
         self._network = network
         self._topic = topic
-        self._with_topic = f'{{"topic":{dump_json(topic)},'
+        self._with_topic = "" if topic is None else f'{{"topic":{dump_json(topic)},'
         self._window = window
         self._timeout = timeout
         self._publisher: Publisher = network.publisher(window=window, timeout=timeout)
@@ -121,8 +122,11 @@ class Publishing:
         self.settle_known()
 
     def _event(self, text: str) -> Event:
-        """The event of a line; where it has no topic, ours."""
-        if text.startswith("{") and '"topic"' not in text and '"kind"' not in text:
+        """The event of a line; where it has no topic, ours.
+
+        :raises InvalidEvent: if it is none, or has no topic and neither have we.
+        """
+        if self._with_topic and text.startswith("{") and '"topic"' not in text and '"kind"' not in text:
             with suppress(InvalidEvent):  # whatever is wrong is said below, of the line as it is
                 return event_from_json(self._with_topic + text[1:])
         try:
@@ -134,7 +138,11 @@ class Publishing:
                 raise InvalidEvent("kind", f"is {dump_json(kind)}; expected an event") from error
             if (error.field, error.problem) != ("topic", "is missing"):
                 raise
-            return event_from_json(dump_json({**members, "topic": self._topic}))
+            if self._topic is None:
+                raise InvalidEvent(
+                    "topic", "is missing, and none was given to `holdfast pub TOPIC`"
+                ) from error
+            return event_from_json(_with_topic(text, self._topic))
 
     async def _sent(self, event: Event) -> Sent:
         is_ours = event.publisher in ("", self._network.name)
@@ -184,7 +192,8 @@ class Publishing:
     def summary(self, seconds: float) -> str:
         """What became of everything."""
         rate = self.accepted / max(seconds, 1e-9)
-        parts = [f"{self.accepted:,} events accepted in {seconds:.2f} s ({rate:,.0f}/s)"]
+        events = "event" if self.accepted == 1 else "events"
+        parts = [f"{self.accepted:,} {events} accepted in {seconds:.2f} s ({rate:,.0f}/s)"]
         if self.duplicates:
             parts.append(f"{self.duplicates:,} of them had been before")
         if self.bad:
@@ -192,6 +201,16 @@ class Publishing:
         if self._pending:
             parts.append(f"{len(self._pending):,} not known to be accepted")
         return ", ".join(parts)
+
+
+def _with_topic(text: str, topic: str) -> str:
+    """The text of an object that has no topic, or null for it, with one; the rest stays as it was written."""
+    for place in places(text):
+        if place.name == "topic":
+            return f"{text[: place.value]}{dump_json(topic)}{text[place.end :]}"
+    start = text.index("{") + 1
+    comma = "," if text[start:].strip() != "}" else ""
+    return f'{text[:start]}"topic":{dump_json(topic)}{comma}{text[start:]}'
 
 
 class LineSplitter:

@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,12 +60,21 @@ class Answer:
             return f"does not answer{where}: {self.problem}"
         if self.page["name"] != self.broker.name:
             return f"is not what answers at {self.broker.admin}: that is {self.page['name']}"
-        absent = [
-            f"{one['name']} ({one['state']})" for one in self.page["neighbours"] if one["state"] != "active"
-        ]
+        absent = [_neighbour(one) for one in self._absent()]
         if absent:
             return f"is without {', '.join(absent)}"
         return "" if self.page["ready"] else "is not ready yet"
+
+    def _absent(self) -> list[Mapping[str, Any]]:
+        """The neighbours it does not speak with."""
+        neighbours = [] if self.page is None else self.page["neighbours"]
+        return [one for one in neighbours if one["state"] != "active"]
+
+    def lacks_only(self, silent: Collection[str]) -> bool:
+        """Whether its trouble is that of others, and said of them: it is without some that do not answer us either."""
+        is_itself = self.page is not None and self.page["name"] == self.broker.name
+        absent = {one["name"] for one in self._absent()}
+        return is_itself and bool(absent) and absent <= set(silent)
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -103,14 +112,25 @@ def run(options: argparse.Namespace) -> int:
 
 async def ask_all(network: Network, over: float) -> list[Answer]:
     """Every broker's answer, with its rates over some seconds."""
-    before, started = await ask_once(network), time.monotonic()
-    if any(answer.page for answer in before):
-        await asyncio.sleep(over)
-    after, elapsed = await ask_once(network), time.monotonic() - started
-    return [
-        Answer(now.broker, now.page, now.problem, rates_between(then.page, now.page, elapsed))
-        for then, now in zip(before, after, strict=True)
-    ]
+    started = time.monotonic()
+    first = await asyncio.gather(*(_ask_at(broker) for broker in network.brokers))
+    if not any(answer.page for answer, _ in first):
+        return [answer for answer, _ in first]
+    await asyncio.sleep(max(0.0, started + over - time.monotonic()))
+    return list(await asyncio.gather(*(_ask_again(*each, started + over) for each in first)))
+
+
+async def _ask_at(broker: BrokerEntry) -> tuple[Answer, float]:
+    """An answer, and when it came."""
+    return await _ask(broker), time.monotonic()
+
+
+async def _ask_again(then: Answer, at: float, until: float) -> Answer:
+    """Who was silent for as long as the others are watched would only keep everybody waiting once more."""
+    if then.page is None and at >= until:
+        return then
+    now, later = await _ask_at(then.broker)
+    return Answer(now.broker, now.page, now.problem, rates_between(then.page, now.page, later - at))
 
 
 async def ask_once(network: Network) -> list[Answer]:
@@ -152,8 +172,9 @@ def _show(network: Network, answers: list[Answer]) -> None:
     console.print(
         Text(f"Network {network.name}: {'its broker is' if len(answers) == up == 1 else all_of} up.")
     )
+    silent = {answer.broker.name for answer in answers if answer.page is None}
     for answer in answers:
-        if answer.trouble:
+        if answer.trouble and not answer.lacks_only(silent):
             console.print(Text(f"{answer.broker.name} {answer.trouble}.", style="bold red"), soft_wrap=True)
     for line in _view(network, answers).lines():
         console.print(Text(line), soft_wrap=True)

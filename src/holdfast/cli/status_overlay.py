@@ -7,10 +7,12 @@ there and do not speak with each other. How much of δ is left follows from that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from holdfast.cli.words import counted, listed
+from holdfast.cli.words import counted, listed, they_are
+from holdfast.messages.streams import Guarantee
 from holdfast.runtime.network_file import Network
 from holdfast.runtime.network_survival import Failures, Survival, Tree, link
 
@@ -66,6 +68,7 @@ class OverlayView:
             yield from self._budget_lines()
         yield from self._partition_lines()
         yield from self._waiting_lines()
+        yield from self._lapse_lines()
 
     def _around(self, *names: str) -> str:
         """Who goes around a broker, or around the other end of a link."""
@@ -73,8 +76,11 @@ class OverlayView:
         for teller, page in self._pages.items():
             past = [name for name in names if name != teller and (len(names) == 1 or teller in names)]
             found = [each["to"] for each in page["bypassing"] if not set(past).isdisjoint(each["past"])]
+            brokers = [name for name in found if name in self._survival.tree.brokers]
+            if clients := len(found) - len(brokers):
+                brokers.append(counted(clients, "client"))
             if found:
-                ways.append(f"{teller} speaks with {listed(found)} past {listed(past)}")
+                ways.append(f"{teller} speaks with {listed(brokers)} past {listed(past)}")
         return f": {'; '.join(ways)}" if ways else ""
 
     def _budget_lines(self) -> Iterator[str]:
@@ -83,7 +89,7 @@ class OverlayView:
             return
         any_of_them = counted(delta, "broker or link", "brokers or links")
         if not len(self.failures):
-            yield f"Nothing has failed: {any_of_them} may, whichever they are."
+            yield f"Nothing has failed: {any_of_them} may, whichever {they_are(delta)}."
             return
         used = self._survival.used_near(self.failures)
         most = max(used.values())
@@ -129,6 +135,32 @@ class OverlayView:
             for each in page["stalled_subscriptions"]:
                 yield f"{name} cannot tell {each['at']} of the subscription {each['subscription']} yet."
 
+    def _lapses(self) -> dict[str, datetime]:
+        """When the last lapse was, by the broker that noticed it: as the first says who heard of it."""
+        found: dict[str, tuple[tuple[int, int], datetime]] = {}
+        for page in self._pages.values():
+            for each in page["lapses"]:
+                which, at = (each["life"], each["seq"]), datetime.fromisoformat(each["at"])
+                known = found.get(each["by"], ((0, 0), at))
+                if which > known[0] or (which == known[0] and at < known[1]):
+                    found[each["by"]] = which, at
+        return {by: at for by, (_, at) in found.items()}
+
+    def _lapse_lines(self) -> Iterator[str]:
+        """Of reliable streams; others promise nothing that could be broken."""
+        lapses = self._lapses()
+        if not lapses or all(each.guarantee is not Guarantee.RELIABLE for each in self._network.streams):
+            return
+        times = list(dict.fromkeys(map(_minute, sorted(lapses.values()))))
+        noticed = [
+            name for name in self._survival.tree.brokers if name in lapses
+        ]  # not clients, which echo it
+        by = f", as {listed(noticed)} noticed" if noticed else ""
+        yield (
+            f"Events that were on their way at {listed(times)} may be lost: more brokers next to each other than delta"
+            f" = {self._network.delta} lost their memory together{by}. Subscribers see where, by gaps."
+        )
+
     # As data
 
     def as_json(self) -> dict[str, Any]:
@@ -138,5 +170,13 @@ class OverlayView:
             "links_down": [list(each) for each in sorted(self.failures.links)],
             "delta": self._network.delta,
             "budget": self.budget,
+            "lapses": [{"by": by, "at": at.isoformat()} for by, at in self._lapses().items()],
             "words": list(self.lines()),
         }
+
+
+def _minute(at: datetime) -> str:
+    """A time as the clock on the wall has it, with the day if that is not today."""
+    local = at.astimezone()
+    is_today = local.date() == datetime.now(local.tzinfo).date()
+    return f"{local:%H:%M}" if is_today else f"{local:%Y-%m-%d %H:%M}"

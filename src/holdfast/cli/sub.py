@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shlex
 import sys
 import threading
 from collections.abc import Sequence
@@ -12,11 +13,11 @@ from contextlib import suppress
 from typing import Any, Final, TextIO
 
 from holdfast.cli.arguments import count, seconds
+from holdfast.cli.connection import connected, plain, tell
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.filter import indented
 from holdfast.cli.targets import Target, add_url_arguments, run_to_end, target_of
 from holdfast.cli.words import listed
-from holdfast.client.aio import connect
 from holdfast.client.errors import TimedOut
 from holdfast.client.item import Gap
 from holdfast.errors import FilterError
@@ -34,12 +35,18 @@ BUFFER: Final = 10_000
 CONNECT_WITHIN_S: Final = 10.0
 #: A payload is cut to this many characters where people read.
 PAYLOAD_CHARS_MAX: Final = 200
+#: Why something may be missing, as people say it.
+REASONS: Final = {
+    "disconnected": "this subscriber was disconnected",
+    "beyond delta": "more brokers next to each other than delta lost their memory together",
+}
 
 
 def add_arguments(commands: Any) -> None:
     """`holdfast sub FILTER [--json] [--count N] [--timeout S] [--name NAME] [--url URL] [--insecure]`."""
     command = commands.add_parser("sub", help="subscribe, and print what comes")
     command.add_argument("filter", metavar="FILTER", help='for example "orders/# WHERE price > 100"')
+    command.add_argument("rest", nargs="*", help=argparse.SUPPRESS)  # of a filter without quotes
     command.add_argument("--json", action="store_true", help="one JSON object per event and gap")
     command.add_argument("--count", type=count, metavar="N", help="end after so many events")
     command.add_argument(
@@ -55,6 +62,9 @@ def add_arguments(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Subscribe and print until there is enough; a filter that is none is refused before anybody is asked."""
+    if options.rest:
+        said = " ".join([options.filter, *options.rest])
+        raise Failure(f"a filter is one argument; put it in quotes, as in: holdfast sub {shlex.quote(said)}")
     try:
         parse_filter(options.filter)
     except FilterError as error:
@@ -67,12 +77,12 @@ async def _print_items(options: argparse.Namespace, target: Target) -> int:
     left: int | None = options.count
     patience = options.timeout or CONNECT_WITHIN_S
     async with (
-        connect(target.url, name=options.name, timeout=patience, insecure=target.insecure) as network,
+        connected(target, options.name, patience) as network,
         network.subscribe(options.filter, buffer=BUFFER, timeout=patience, on_upgrade=_tell_upgrade) as items,
     ):
-        _tell(f"subscribed to {items.filter} at {target.url} as {network.name}")
+        tell(f"subscribed to {items.filter} at {target.url} as {network.name}")
         if items.partial:
-            _tell(f"not at {_places(items.partial)} yet: what is published there may be missing")
+            tell(f"not at {_places(items.partial)} yet: what is published there may be missing")
         while left is None or left > 0:
             try:
                 batch = await items.get_batch(options.timeout)
@@ -84,14 +94,9 @@ async def _print_items(options: argparse.Namespace, target: Target) -> int:
     return 0
 
 
-def _tell(text: str) -> None:
-    sys.stderr.write(f"holdfast: {_plain(text)}\n")
-    sys.stderr.flush()
-
-
 def _tell_upgrade(cleared: tuple[Partition, ...], partial: tuple[Partition, ...]) -> None:
     still = f", and not yet at {_places(partial)}" if partial else ""
-    _tell(f"subscribed at {_places(cleared)} too{still}")
+    tell(f"subscribed at {_places(cleared)} too{still}")
 
 
 def _places(partitions: Sequence[Partition]) -> str:
@@ -151,11 +156,13 @@ def _json_line(item: Event | Gap) -> str:
 
 def _text_line(item: Event | Gap) -> str:
     if isinstance(item, Gap):
-        what = f"events {item.after + 1} to {item.upto} of {item.pubend} may be missing here"
-        return _plain(f"-- gap: {what}: {item.reason}") + "\n"
+        numbers = f"events {item.after + 1} to {item.upto}"
+        what = f"event {item.upto}" if item.upto == item.after + 1 else numbers
+        why = REASONS.get(item.reason, item.reason)
+        return plain(f"-- gap: {what} of {item.pubend} may be missing here: {why}") + "\n"
     attributes = " ".join(f"{name}={value!r}" for name, value in item.attributes.items())
     parts: Sequence[str] = (f"{item.publisher}#{item.n}", item.topic, attributes, _payload(item.payload))
-    return "  ".join(_plain(part) for part in parts if part) + "\n"
+    return "  ".join(plain(part) for part in parts if part) + "\n"
 
 
 def _payload(payload: bytes) -> str:
@@ -164,8 +171,3 @@ def _payload(payload: bytes) -> str:
     except UnicodeDecodeError:
         return f"({len(payload)} bytes)"
     return text if len(text) <= PAYLOAD_CHARS_MAX else f"{text[:PAYLOAD_CHARS_MAX]}…"
-
-
-def _plain(text: str) -> str:
-    """Without what would move a terminal's cursor or worse: the text is a stranger's."""
-    return "".join(character if character.isprintable() else "·" for character in text)

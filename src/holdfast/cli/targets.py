@@ -7,12 +7,15 @@ import asyncio
 import os
 import signal
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.init import NETWORK_FILE
+from holdfast.client.errors import TakenOver
 from holdfast.errors import CallersFault, EnvironmentsFault
+from holdfast.runtime.addresses import BadAddress, parse_address
 from holdfast.runtime.network_document import overrides_from_environment, overrides_from_flags
 from holdfast.runtime.network_file import Network, NetworkFileError, read_network
 
@@ -22,6 +25,7 @@ __all__ = [
     "add_set_argument",
     "add_url_arguments",
     "loaded_network",
+    "network_file",
     "run_to_end",
     "target_of",
 ]
@@ -39,10 +43,14 @@ class Target(NamedTuple):
     insecure: bool
 
 
+def network_file() -> Path:
+    """Where the network file is, unless something else is said."""
+    return Path(os.environ.get("HOLDFAST_NETWORK") or NETWORK_FILE)
+
+
 def add_network_arguments(command: argparse.ArgumentParser) -> None:
     """``--network FILE`` and ``--set KEY=VALUE``."""
-    given = os.environ.get("HOLDFAST_NETWORK")
-    default = Path(given) if given else NETWORK_FILE
+    default = network_file()
     command.add_argument("--network", type=Path, default=default, metavar="FILE", help=f"[{default}]")
     add_set_argument(command)
 
@@ -88,14 +96,25 @@ def target_of(options: argparse.Namespace) -> Target:
     :raises Failure: if a network file is there to say so and cannot be used.
     """
     given: str | None = options.url or os.environ.get("HOLDFAST_URL")
-    file = Path(os.environ.get("HOLDFAST_NETWORK") or NETWORK_FILE)
+    file = network_file()
     if given or not file.exists():
-        return Target(given or DEFAULT_URL, options.insecure or _is_insecure(os.environ))
+        url, insecure = given or DEFAULT_URL, options.insecure or _is_insecure(os.environ)
+        if not insecure:
+            _refuse_beyond(url)
+        return Target(url, insecure)
     try:
         network = read_network(file, overrides_from_environment(os.environ))
     except NetworkFileError as error:
         raise Failure(f"{error}\n(or say --url)") from error
     return Target(f"holdfast://{network.brokers[0].address}", options.insecure or network.insecure)
+
+
+def _refuse_beyond(url: str) -> None:
+    """An address beyond this machine is refused as the user of a command can allow it; what is no URL, elsewhere."""
+    with suppress(BadAddress):
+        if not parse_address(url.removeprefix("holdfast://"), insecure=True).is_loopback:
+            reason = "only loopback is allowed, since there is no TLS yet, and others can read and forge"
+            raise Failure(f"{url} is beyond this machine: {reason}; --insecure allows it all the same")
 
 
 def _is_insecure(environment: Mapping[str, str]) -> bool:
@@ -124,5 +143,7 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
         raise KeyboardInterrupt from None
     except CallersFault as error:
         raise Failure(str(error)) from error
+    except TakenOver as error:
+        raise Trouble(f"{error} and has taken over; give one of the two another --name") from error
     except EnvironmentsFault as error:
         raise Trouble(str(error)) from error

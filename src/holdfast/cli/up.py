@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from holdfast.cli.admin_page import is_ready
+from holdfast.cli.admin_page import NoAnswer, is_ready, status_page
 from holdfast.cli.children import Children, Death
 from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.runtime.logs import FORMATS
@@ -62,7 +62,7 @@ async def _run(network: Network, options: argparse.Namespace) -> Death | None:
         brokers = Brokers(children, network, [*flags, "--log-format", options.log_format], environment)
         await brokers.start_all()
         dying = asyncio.create_task(_until_one_ends(brokers, log))
-        announcing = asyncio.create_task(_announce(network, log))
+        announcing = asyncio.create_task(_announce(brokers, log))
         await asyncio.wait([stopping, dying], return_when=asyncio.FIRST_COMPLETED)
         announcing.cancel()
         death = dying.result() if dying.done() and not told_to_stop.is_set() else None
@@ -113,12 +113,27 @@ async def wait_ready(network: Network) -> None:
             await asyncio.sleep(ASK_EVERY_S)
 
 
-async def _announce(network: Network, log: _Log) -> None:
+async def _announce(brokers: Brokers, log: _Log) -> None:
+    network = brokers.network
+    while not await _are_ours(brokers):
+        await asyncio.sleep(ASK_EVERY_S)
     await wait_ready(network)
     count = len(network.brokers)
     are = f"{count} brokers are" if count > 1 else "1 broker is"
     url = f"holdfast://{network.brokers[0].address}"
     log.write("up", f"network {network.name}: {are} ready; connect to {url}; Ctrl-C stops")
+
+
+async def _are_ours(brokers: Brokers) -> bool:
+    """Whether those who answer are our processes: others may be there on the same ports, and ours will not be."""
+    for broker in brokers.network.brokers:
+        try:
+            page = None if broker.admin is None else await status_page(broker.admin)
+        except NoAnswer:
+            return False
+        if page is not None and page["process"]["pid"] != brokers.children.pid(broker.name):
+            return False
+    return True
 
 
 class _Log:

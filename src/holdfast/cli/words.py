@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["NAMES_MAX", "counted", "listed"]
+__all__ = ["NAMES_MAX", "counted", "listed", "they_are"]
 
 #: Longer lists are cut.
 NAMES_MAX: Final = 8
@@ -23,3 +23,8 @@ def counted(count: int, noun: str, nouns: str | None = None) -> str:
     """A number and its noun: "one broker", "7 brokers"."""
     number = _SMALL[count] if count < len(_SMALL) else f"{count:,}"
     return f"{number} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def they_are(count: int) -> str:
+    """For so many things: "it is" or "they are"."""
+    return "it is" if count == 1 else "they are"

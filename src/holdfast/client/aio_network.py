@@ -90,6 +90,13 @@ class Network:
         """Whether the connection is over, by ``close`` or for another reason; it does not come back."""
         return self.state is State.CLOSED
 
+    async def wait_while(self, state: State, timeout: float | None = DEFAULT_TIMEOUT) -> None:
+        """Wait as long as the client stands so with its network; ``reason`` says why it is away.
+
+        :raises TimedOut: if that does not change in time.
+        """
+        await self._changed.wait_until(lambda: self.state is not state, timeout)
+
     async def open(self, timeout: float | None = DEFAULT_TIMEOUT) -> None:
         """Connect for the first time; called by ``connect``.
 

@@ -139,6 +139,18 @@ class Network:
         return self._network.state
 
     @property
+    def reason(self) -> str:
+        """Why there is no session, where there is none."""
+        return self._network.reason
+
+    def wait_while(self, state: aio.State, timeout: float | None = DEFAULT_TIMEOUT) -> None:
+        """Wait as long as the client stands so with its network.
+
+        :raises TimedOut: if that does not change in time.
+        """
+        self._thread.run(self._network.wait_while(state, timeout))
+
+    @property
     def is_member(self) -> bool:
         """Whether the client is a node of the network, which reaches past its broker."""
         return self._network.is_member

@@ -7,6 +7,7 @@ dial alike, until somebody says ``insecure = true`` in so many words.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import socket
 from ipaddress import ip_address
@@ -14,10 +15,12 @@ from typing import Final, NamedTuple
 
 from holdfast.errors import CallersFault
 
-__all__ = ["Address", "BadAddress", "parse_address", "resolve"]
+__all__ = ["Address", "BadAddress", "parse_address", "resolve", "words_of"]
 
 _FORM: Final = re.compile(r"(?:\[(?P<v6>[^\[\]]*)\]|(?P<host>[\w.-]{1,253})):(?P<port>[0-9]{1,5})", re.ASCII)
 PORT_MAX: Final = 65_535
+#: As asyncio quotes the system, once for each address of a name.
+_ERROR_NUMBER: Final = re.compile(r"\[Errno ([0-9]+)\]")
 
 
 class BadAddress(CallersFault):
@@ -74,6 +77,14 @@ def _is_ipv6(text: str) -> bool:
         return ip_address(text).version == 6
     except ValueError:
         return False
+
+
+def words_of(error: OSError) -> str:
+    """Why an address cannot be had, in the system's own words; asyncio wraps them with the address again."""
+    if isinstance(error, socket.gaierror):
+        return (error.strerror or str(error)).lower()
+    numbers = [error.errno] if error.errno else [int(each) for each in _ERROR_NUMBER.findall(str(error))]
+    return " and ".join(dict.fromkeys(os.strerror(each).lower() for each in numbers)) or str(error)
 
 
 async def resolve(address: Address) -> Address:

@@ -13,18 +13,18 @@ import resource
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
 from holdfast.broker.broker import Broker
 from holdfast.broker.input import Stop
 from holdfast.broker.settings import Settings
-from holdfast.clock import SECOND
+from holdfast.clock import SECOND, Instant
 from holdfast.errors import EnvironmentsFault
 from holdfast.overlay.transport import Wake
 from holdfast.runtime import clock, logs
-from holdfast.runtime.addresses import Address
+from holdfast.runtime.addresses import Address, words_of
 from holdfast.runtime.admin import Admin, Answer
 from holdfast.runtime.collector import freeze_after_long_pauses
 from holdfast.runtime.driver import Driver, DriverFailed
@@ -38,9 +38,7 @@ class CannotListen(EnvironmentsFault):
     """An address that is taken, or is none of this machine's."""
 
     def __init__(self, address: Address, error: OSError) -> None:
-        # asyncio wraps the system's own words in a sentence that has the address again.
-        why = os.strerror(error.errno) if error.errno else str(error)
-        super().__init__(f"cannot listen on {address}: {why.lower()}")
+        super().__init__(f"cannot listen on {address}: {words_of(error)}")
         self.address = address
 
 
@@ -106,7 +104,15 @@ class BrokerService:
             "queued_bytes": self.driver.connections.queued_bytes,
             "turns": self.driver.turns,
         }
-        return {**self.broker.status(), "process": process}
+        page = self.broker.status()
+        for lapse in page["overlay"]["lapses"]:
+            lapse["at"] = self._date(lapse["at"])
+        return {**page, "process": process}
+
+    def _date(self, at: Instant) -> str:
+        """An instant of the driver's, as a date."""
+        since = timedelta(seconds=(at - self._started_at) / SECOND)
+        return (self._started_on + since).isoformat(timespec="seconds")
 
     def _live(self) -> Answer:
         failure = self.driver.failure

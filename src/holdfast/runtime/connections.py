@@ -14,7 +14,7 @@ from typing import Any, Final
 from holdfast.messages.message import Message
 from holdfast.messages.session import Farewell
 from holdfast.overlay.transport import Connected, ConnectFailed, Disconnected, Received
-from holdfast.runtime.addresses import Address, BadAddress, parse_address, resolve
+from holdfast.runtime.addresses import Address, BadAddress, parse_address, resolve, words_of
 from holdfast.runtime.faults import Faults
 from holdfast.runtime.link import Link, LinkLimits
 
@@ -124,7 +124,9 @@ class Connections:
             raise
         except BadAddress as error:
             self._submit(ConnectFailed(peer, str(error)))
-        except (OSError, UnicodeError) as error:
+        except OSError as error:
+            self._submit(ConnectFailed(peer, f"{address}: {words_of(error)}"))
+        except UnicodeError as error:
             self._submit(ConnectFailed(peer, f"{address}: {error}"))
 
     def _drop_answered(self, links: list[Link]) -> bool:
