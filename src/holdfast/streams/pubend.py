@@ -113,7 +113,11 @@ class Kept:
 
 
 class Pubend:
-    """One ordered sequence of ticks; ``logged`` are the log's records above ``kept.upto``, in order."""
+    """One ordered sequence of ticks.
+
+    ``logged`` is the end of the log: all that is above ``kept.upto``, and what is below it as far back as a publisher
+    may ask where its events stand.
+    """
 
     def __init__(self, name: str, kept: Kept, logged: Iterable[tuple[int, Publication]] = ()) -> None:
         self.name = name
@@ -121,12 +125,13 @@ class Pubend:
         self.lease = kept.lease  #: silence may be asserted so far
         self.stable = kept.upto  #: the last tick that is on disk
         self.lost = list(kept.lost)
-        self._publishers = {
-            publisher: Receipts(mark.last, mark.tick) for publisher, mark in kept.marks.items()
-        }
+        self._publishers: dict[str, Receipts] = {}
         for tick, publication in logged:
             self._of(publication.publisher).add(publication.n, tick)
-            self.stable = tick
+            self.stable = max(self.stable, tick)
+        for publisher, mark in kept.marks.items():
+            if mark.last > self._of(publisher).last:
+                self._publishers[publisher] = Receipts(mark.last, mark.tick)
         self._last = max(
             self.stable, kept.lease, *(upto for _, upto in kept.lost), 0
         )  #: no later tick is at or below

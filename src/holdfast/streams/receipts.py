@@ -49,6 +49,8 @@ class Receipts:
 
     def tick_of(self, number: int) -> int | None:
         """Where an event stands; None if it is too old, or its number was never used."""
+        if number == self.last:
+            return self.tick
         place = bisect_right(self._runs, number, key=_number) - 1
         if place < 0:
             return None

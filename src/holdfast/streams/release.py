@@ -1,0 +1,218 @@
+"""When the log may forget: what every subscriber-hosting broker has delivered and released, and a policy [BZA §3].
+
+T_d is the least that any subscriber-hosting broker (SHB) has delivered to those who are current; T_r the least that any
+has released: what all its durable subscribers, here or away, have acknowledged (R1.13). A tick is given up when all
+have released it, or when a policy wants it gone early and all have delivered it; so who is current sees no gap (R1.14):
+
+    t ≤ T_r  ∨  (t ≤ T_d ∧ the policy lets t go)                                                           (R1.15)
+
+Minima are over SHBs, never over links (B1.8). A broker that is bypassed, cut off or down keeps the last values it
+reported, and pins the log with them until an operator removes it. One that is expected and has not reported counts as
+having nothing. T_r and T_d only grow; a new SHB begins at T_d, and cannot drag them down.
+
+Reports travel over any road and may overtake each other: each has its SHB's number, and the latest counts. ``released``
+may go *down* in it: a subscriber with an older token has moved there, and pins the log before its old broker lets go of
+it (B1.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from holdfast.streams.tick import ORIGIN, Tick
+
+__all__ = [
+    "Expiry",
+    "Facts",
+    "MaxBytes",
+    "MaxRetain",
+    "Minima",
+    "Policy",
+    "Reason",
+    "Release",
+    "Report",
+    "release",
+]
+
+
+class Report(NamedTuple):
+    """What one SHB has released and delivered of a pubend; ``number`` grows with each, over all its lives."""
+
+    shb: str
+    number: int
+    released: Tick
+    delivered: Tick
+
+
+class Minima:
+    """The reports of all SHBs beyond a node, of one pubend.
+
+    A relay passes on what is new (``next_reports``); the node that has the pubend takes the minima.
+    """
+
+    def __init__(
+        self, released: Tick = ORIGIN, delivered: Tick = ORIGIN, reports: Iterable[Report] = ()
+    ) -> None:
+        self.released = released  #: T_r
+        self.delivered = delivered  #: T_d
+        self._reports = {report.shb: report for report in reports}
+        self._news: dict[str, None] = {}
+        self.become_reopened()
+        self._advance()
+
+    @property
+    def reports(self) -> list[Report]:
+        """The latest of every SHB, to be saved, or to be told to a new neighbour."""
+        return list(self._reports.values())
+
+    def expect(self, shb: str) -> None:
+        """There is such an SHB, and until it reports nothing is released (B1.8)."""
+        if shb not in self._reports:
+            self._reports[shb] = Report(shb, 0, ORIGIN, ORIGIN)
+
+    def admit(self, shb: str) -> Report:
+        """A new SHB, which never had a subscriber: it begins at T_d, and is told so.
+
+        To be called before its first subscription is confirmed: nothing above may be released without it from then on.
+        """
+        if shb not in self._reports:
+            self._reports[shb] = Report(shb, 0, self.delivered, self.delivered)
+        return self._reports[shb]
+
+    def remove(self, shb: str) -> None:
+        """An operator says that an SHB will not come back; whoever is there has lost what is released from now on."""
+        self._reports.pop(shb, None)
+        self._news.pop(shb, None)
+        self._advance()
+
+    def on_report(self, report: Report) -> bool:
+        """An SHB has reported; whether it is news."""
+        last = self._reports.get(report.shb)
+        if last is not None and report.number <= last.number:
+            return False
+        delivered = report.delivered if last is None else max(report.delivered, last.delivered)
+        released = min(report.released, delivered)  # T_r ≤ T_d, whatever somebody says (I17)
+        self._reports[report.shb] = report._replace(released=released, delivered=delivered)
+        self._news[report.shb] = None
+        self._advance()
+        return True
+
+    def next_reports(self) -> list[Report]:
+        """What came since the last time, to be passed on towards the pubend."""
+        news = [self._reports[shb] for shb in self._news]
+        self._news.clear()
+        return news
+
+    def become_reopened(self) -> None:
+        """There is a new way to the pubend: all of it is to be passed on again."""
+        self._news = {shb: None for shb, report in self._reports.items() if report.number}
+
+    def has(self, shb: str, number: int) -> bool:
+        """Whether a report counts here: from then on its SHB's subscribers pin the log (B1.9)."""
+        return shb in self._reports and self._reports[shb].number >= number
+
+    def pinning(self) -> list[Report]:
+        """Whose reports hold T_r where it is, for whoever asks why a log is full."""
+        least = min((report.released for report in self._reports.values()), default=ORIGIN)
+        return [report for report in self._reports.values() if report.released == least]
+
+    def _advance(self) -> None:
+        if self._reports:
+            self.released = max(self.released, min(report.released for report in self._reports.values()))
+            self.delivered = max(self.delivered, min(report.delivered for report in self._reports.values()))
+
+
+# Policies
+
+
+class Reason(StrEnum):
+    """Why ticks were given up; a gap tells its subscriber."""
+
+    ACKNOWLEDGED = "acknowledged"  #: all had released them: only an older token meets this (R1.9)
+    MAX_RETAIN = "max_retain"
+    MAX_BYTES = "max_bytes"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a policy may go by."""
+
+    now: Tick  #: T(p), the present as a tick
+    segments: Sequence[
+        tuple[Tick, int]
+    ] = ()  #: the log's parts: the last tick of each, and its bytes; the oldest first
+    expired_through: Tick = (
+        ORIGIN  #: every event up to here has outlived the time its publisher gave it (R1.33)
+    )
+
+
+class Policy(Protocol):
+    """What may go although somebody has not acknowledged it (R1.15); with none, nothing does (R1.34)."""
+
+    def allows(self, facts: Facts) -> tuple[Tick, Reason]:
+        """The highest tick that may go early, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """What has outlived the time its publisher gave it goes (R1.33)."""
+
+    def allows(self, facts: Facts) -> tuple[Tick, Reason]:
+        """What has expired."""
+        return facts.expired_through, Reason.EXPIRED
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRetain:
+    """What is older goes (R1.15)."""
+
+    ticks: int
+
+    def allows(self, facts: Facts) -> tuple[Tick, Reason]:
+        """T(p) - t > max_retain."""
+        return facts.now - self.ticks - 1, Reason.MAX_RETAIN
+
+
+@dataclass(frozen=True, slots=True)
+class MaxBytes:
+    """Of the oldest parts of the log so many go that the rest is no larger."""
+
+    bytes: int
+
+    def allows(self, facts: Facts) -> tuple[Tick, Reason]:
+        """The end of the last part that must go."""
+        upto, left = ORIGIN, sum(size for _, size in facts.segments)
+        for last, size in facts.segments:
+            if left <= self.bytes:
+                break
+            upto, left = last, left - size
+        return upto, Reason.MAX_BYTES
+
+
+class Release(NamedTuple):
+    """Ticks (after, upto] are given up, all for one reason."""
+
+    after: Tick
+    upto: Tick
+    reason: Reason
+
+
+def release(lost_through: Tick, minima: Minima, facts: Facts, policies: Sequence[Policy]) -> list[Release]:
+    """What is to become L above what is already: the rule R1.15, as pieces by reason.
+
+    What everybody has released goes first; where several policies want the same, the first one is the reason.
+    """
+    wanted = [(minima.released, Reason.ACKNOWLEDGED)]
+    for policy in policies:
+        upto, reason = policy.allows(facts)
+        wanted.append((min(upto, minima.delivered), reason))
+    pieces = []
+    for upto, reason in wanted:
+        if upto > lost_through:
+            pieces.append(Release(lost_through, upto, reason))
+            lost_through = upto
+    return pieces
