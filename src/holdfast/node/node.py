@@ -473,7 +473,7 @@ class Node:
         if not self.lapses.hear(lapse):
             return []
         fields = {"noticed by": lapse.node}
-        level = "warning" if sender is None else "info"  # once, by who has noticed
+        level = "warning" if sender is None and not lapse.is_echo else "debug"  # once, by who has noticed
         effects: Effects = [Log(level, "more have failed together than delta", fields)]
         if self.settings.role is Role.BROKER or sender is None:
             effects += [
