@@ -7,6 +7,7 @@ from harness import Net
 
 from holdfast.events.event import make_event
 from holdfast.events.packed import pack
+from holdfast.messages.marks import Mark, new_mark
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse, Relay, Step, Trail
 from holdfast.messages.publications import Batch, Publication
@@ -45,3 +46,12 @@ def test_what_it_says_for_itself_passes() -> None:
     net = sent_by_p(relay("P"))
     assert net.node("A").refusals == 0
     assert net.got("S") == ["P#1"]
+
+
+@pytest.mark.parametrize("marks", [(0, 1), (1, 0)])
+def test_marks_among_events_are_refused(marks: tuple[int, int]) -> None:
+    event, mark = Publication("P", 1, EVENT), new_mark("P", 1, Mark(1, {}))
+    publications = [mark if is_mark else event for is_mark in marks]
+    net = sent_by_p(Relay("events", Batch(publications), [0, 1], Trail((Step("P", 1),), [[1, 2]])))
+    assert net.node("A").refusals == 1
+    assert not net.got("S")

@@ -529,11 +529,13 @@ class Node:
 
 
 def _contents(publications: list[Publication], at: Sequence[int]) -> list[Content] | None:
-    """The events at some positions; None if they are marks, which travel alone."""
-    marks = sum(is_mark(publications[i]) for i in at)
-    if not marks:
+    """The events at some positions; None if they are marks, which travel alone.
+
+    :raises MalformedEvent: if one is no event.
+    """
+    if not is_mark(publications[at[0]]):
         return [unpack(publications[i].event) for i in at]
-    if marks < len(at):
+    if not all(is_mark(publications[i]) for i in at):
         raise Breach("marks among events")
     return None
 
