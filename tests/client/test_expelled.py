@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,3 +84,21 @@ async def test_a_member_whose_clock_went_back_comes_in_after_one_that_was_expell
         async with holdfast.connect(net.url, name="s") as s, s.subscribe("#") as items:
             await net.in_time(s.publish("a", n=7))
             assert number(await net.in_time(items.get())) == 7
+
+
+@scenario
+async def test_what_an_expelled_publisher_had_on_its_way_may_have_been_accepted() -> None:
+    """Nobody can tell it any more: it publishes the same number again, and that makes it certain."""
+    with memory.Network("unsure", brokers=2, delta=0, stepped=True) as net:
+        async with (
+            holdfast.connect(net.url, broker="b1", name="s") as s,
+            s.subscribe("#"),
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+        ):
+            await net.in_time(p.publish("a", n=1))
+            net.cut("p", "b2")
+            waiting = asyncio.ensure_future(p.publish("a", n=2, timeout=None))
+            await rest(net, GRACE + GIVEN_UP)
+            net.heal("p")
+            with pytest.raises(holdfast.Unknown, match="retry with n=2"):
+                await net.in_time(waiting)

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
 from holdfast.client.effect import Acknowledged, NotAccepted
-from holdfast.client.errors import Closed, InvalidOption, Refused, TimedOut, Unknown
+from holdfast.client.errors import Closed, InvalidOption, Refused, TakenOver, TimedOut, Unknown
 from holdfast.client.numbers import Numbers
 from holdfast.errors import HoldfastError
 from holdfast.events.event import make_event
@@ -190,11 +190,11 @@ class Outbox:
             sent.settle(Refused(self._refused.pop(sent.n), event=sent.id))
 
     def end(self, error: HoldfastError) -> None:
-        """Nothing will become known any more."""
+        """Nothing will become known any more; who was taken over is told that first of all."""
         self._ended = error
         while self._pending:
             sent = self._pending.popleft()
-            sent.settle(Unknown(sent.id, str(error)) if isinstance(error, Closed) else error)
+            sent.settle(error if isinstance(error, TakenOver) else Unknown(sent.id, str(error)))
         self._room.wake()
 
 
