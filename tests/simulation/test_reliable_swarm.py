@@ -35,6 +35,7 @@ ONCE_FAILED = (
     (21, True),
     (25, True),
     (47, True),
+    (471, True),
 )
 
 

@@ -469,6 +469,7 @@ class Spread:
         """On the other side: install, tag what was accepted before, and confirm."""
         for fragment in fragments:
             under_way.partial[self.partitions.lead(fragment)] = None
+        self._drop_over(under_way)
         effects: Effects = []
         for row in under_way.rows:
             interest = self.interests.get(row.subscription)
@@ -480,8 +481,14 @@ class Spread:
         self.partitions.crossings[under_way.partition].is_crossed = True
         return effects + self._answer(under_way, Healed(under_way.partition, named(under_way.partial)))
 
+    def _drop_over(self, under_way: HealRound) -> None:
+        """Some could not reach what they have reached since, while we waited for others."""
+        for partition in [each for each in under_way.partial if self.partitions.is_over(each)]:
+            del under_way.partial[partition]
+
     def _close(self, under_way: HealRound) -> Effects:
         """At the lead: the subscribers are told."""
+        self._drop_over(under_way)
         effects: Effects = []
         for row in under_way.rows:
             interest = self.interests.get(row.subscription)
