@@ -13,6 +13,7 @@ from holdfast.node.lapses import Lapses
 from holdfast.node.node import Node
 from holdfast.scenarios.checkers import check_all
 from holdfast.scenarios.trace import TraceLine
+from holdfast.simulator.reliable_swarm import run_reliable
 from holdfast.simulator.transcript import Transcript
 from simulations import numbers, of_kind, simulated
 
@@ -136,17 +137,15 @@ def test_doubt_ends_with_the_mark_of_the_publisher() -> None:
 # Drawn
 
 
-@pytest.mark.parametrize("seed", range(1, 21))
+#: Of the seeds below 320 those in which events are really lost: without lapses each of them is a silent loss.
+LOSING = (18, 21, 55, 57, 59, 66, 102, 248, 255, 260, 308)
+
+
+@pytest.mark.parametrize("seed", [*range(1, 13), *LOSING])
 def test_nothing_is_lost_silently(seed: int) -> None:
     result = simulated(*draw_lapsing(seed))
     assert result.drained
     assert not check_all(result.trace)
-
-
-def test_much_is_lost_in_these_networks() -> None:
-    """Else the test above would show nothing."""
-    traces = [simulated(*draw_lapsing(seed)).trace for seed in (1, 2, 3, 7)]
-    assert all(of_kind(trace, "gap") for trace in traces)
 
 
 # Planted
@@ -169,6 +168,19 @@ def test_what_is_lost_without_a_word_is_found(
     plant(monkeypatch)
     script = TAIL + crashes("b0", "b1", "b2", "b3") + "Heal b3 b4\nWait 5000\nDrain 9000\n"
     assert len(lost(simulated(row(0), script).trace)) == 40
+
+
+@pytest.mark.parametrize("seed", LOSING)
+def test_what_is_drawn_here_finds_it_too(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _unnoticed(monkeypatch)
+    assert lost(simulated(*draw_lapsing(seed)).trace)
+
+
+def test_a_swarm_does_not_forgive_a_gap_within_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that says so whenever it begins a life, whoever remembers."""
+    assert not run_reliable(3, wild=False).violations
+    monkeypatch.setattr(Lapses, "notice", lambda lapses: lapses.new(is_echo=False))
+    assert {each.kind for each in run_reliable(3, wild=False).violations} == {"gap"}
 
 
 def test_subscriptions_that_were_forgotten_too_need_an_echo(monkeypatch: pytest.MonkeyPatch) -> None:

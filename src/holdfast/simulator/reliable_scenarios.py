@@ -4,8 +4,8 @@
 waves the network settles (3 dack periods and 2 probes [D.1], and the time to notice). One seed in five *rolls* instead:
 one trouble after another, each as soon as whoever was down before is met again, which refill must survive [B0.16, I30].
 Then nothing may be lost. *Wild* troubles do not keep to it: any number at a time, and no rest; in one seed in five a
-broker crashes with everybody around it. Then nothing may be repeated, reordered or made up. All end with everything
-repaired, a long rest, and a last round of publications that is owed for certain.
+broker crashes with everybody around it. Then nothing may be repeated, reordered, made up, or lost without a gap. All
+end with everything repaired, a long rest, and a last round of publications that is owed for certain.
 
 Everybody publishes, and subscriptions come and go, all the while. A failing run replays with ``holdfast puppet --sim``.
 """

@@ -10,7 +10,6 @@ and at rest again at their end. From the command line::
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +32,7 @@ from holdfast.simulator.liveness import liveness, settled_at, stuck
 from holdfast.simulator.oracle.oracle import Oracle
 from holdfast.simulator.reliable_scenarios import WILD_SETTLE_MS, draw_reliable, settle_ms
 from holdfast.simulator.run import simulate
+from holdfast.simulator.seeds import seeds_of, swarm_parser
 from holdfast.simulator.swarm_scenarios import Scenario
 from holdfast.simulator.transcript import LINES_MAX
 
@@ -97,6 +97,12 @@ class Report:
 
     tally: Tally = field(default_factory=Tally)
     failures: list[Outcome] = field(default_factory=list)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one run."""
+        self.tally.add(outcome.tally)
+        if outcome.violations:
+            self.failures.append(outcome)
 
 
 def run_reliable(
@@ -182,33 +188,24 @@ def run_reliable_swarm(
     for seed in seeds:
         if is_time_up():
             break
-        outcome = run_reliable(seed, wild=wild, make_broker=make_broker)
-        report.tally.add(outcome.tally)
-        if outcome.violations:
-            report.failures.append(outcome)
+        report.add(run_reliable(seed, wild=wild, make_broker=make_broker))
     return report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Repeat one seed, or run many and count; the exit status is 1 if any failed."""
-    parser = argparse.ArgumentParser(
-        prog="python -m holdfast.simulator.reliable_swarm", description="Simulated reliable networks."
-    )
-    parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument(
-        "--count", type=int, default=1, help="how many seeds (default: 1, with its transcript)"
-    )
+    parser = swarm_parser("holdfast.simulator.reliable_swarm", "Simulated reliable networks.")
     parser.add_argument("--wild", action="store_true", help="break more than the guarantee allows")
     options = parser.parse_args(arguments)
     if options.count == 1:
         return _show(options.seed, wild=options.wild)
     report = Report()
-    for seed in range(options.seed, options.seed + options.count):
-        one = run_reliable_swarm([seed], wild=options.wild)
-        report.tally.add(one.tally)
-        report.failures += one.failures
-        sys.stdout.writelines(f"{outcome}\n" for outcome in one.failures)
-        sys.stdout.flush()
+    for seed in seeds_of(options):
+        outcome = run_reliable(seed, wild=options.wild)
+        report.add(outcome)
+        if outcome.violations:
+            sys.stdout.write(f"{outcome}\n")
+            sys.stdout.flush()
     sys.stdout.write(f"counts: {json.dumps(asdict(report.tally))}\n")
     return 1 if report.failures else 0
 

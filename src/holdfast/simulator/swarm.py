@@ -8,7 +8,6 @@ A run that fails prints the line that repeats it and the scenario as text. From 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from holdfast.simulator.cast import MakeBroker
 from holdfast.simulator.convergence import convergence
 from holdfast.simulator.liveness import liveness, settled_at
 from holdfast.simulator.run import simulate
+from holdfast.simulator.seeds import seeds_of, swarm_parser
 from holdfast.simulator.swarm_scenarios import SETTLE_MS, Scenario, draw_scenario
 from holdfast.simulator.transcript import Transcript
 
@@ -124,17 +124,11 @@ def run_swarm(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Repeat one seed, or run many; the exit status is 1 if any failed."""
-    parser = argparse.ArgumentParser(
-        prog="python -m holdfast.simulator.swarm", description="Simulated networks."
-    )
-    parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument(
-        "--count", type=int, default=1, help="how many seeds (default: 1, with its transcript)"
-    )
+    parser = swarm_parser("holdfast.simulator.swarm", "Simulated networks.")
     parser.add_argument("--faults", action="store_true", help="let things break")
     options = parser.parse_args(arguments)
     failed = 0
-    for seed in range(options.seed, options.seed + options.count):
+    for seed in seeds_of(options):
         transcript = Transcript() if options.count == 1 else None
         outcome = run_seed(seed, faults=options.faults, transcript=transcript)
         failed += bool(outcome.violations)

@@ -1,0 +1,22 @@
+"""The command line of a swarm: which seeds."""
+
+from __future__ import annotations
+
+import argparse
+
+__all__ = ["seeds_of", "swarm_parser"]
+
+
+def swarm_parser(module: str, description: str) -> argparse.ArgumentParser:
+    """A parser that asks for seeds; what else there is to ask is the swarm's own."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument(
+        "--count", type=int, default=1, help="how many seeds (default: 1, with its transcript)"
+    )
+    return parser
+
+
+def seeds_of(options: argparse.Namespace) -> range:
+    """The seeds that were asked for."""
+    return range(options.seed, options.seed + options.count)
