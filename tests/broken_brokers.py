@@ -14,17 +14,20 @@ from typing import Any
 from holdfast.broker.broker import Broker
 from holdfast.broker.settings import Settings
 from holdfast.clock import Instant
+from holdfast.messages.durable import Logged, Portion, Report
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Accepted, Deliveries, Publications, Rejected
+from holdfast.messages.publications import Accepted, Batch, Deliveries, Publications, Rejected
 from holdfast.messages.subscriptions import Confirmed, Unsubscribe, Withdrawn
+from holdfast.messages.ticks import ABSOLUTE, Items
 from holdfast.overlay.transport import Received, Send
+from holdfast.streams.storing import AppendEvents, EventsStable
 
 
 class BrokenBroker(Broker):
     """Sound but for ``spoil``, which sees every message that goes out."""
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: Settings, **options: Any) -> None:
+        super().__init__(settings, **options)
         self.seen = 0
 
     def step(self, stimulus: Any, now: Instant) -> list[Any]:
@@ -64,8 +67,8 @@ class Doubling(BrokenBroker):
 class Swapping(BrokenBroker):
     """Lets an event overtake the one before it."""
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: Settings, **options: Any) -> None:
+        super().__init__(settings, **options)
         self.kept: dict[int, Message] = {}
 
     def step(self, stimulus: Any, now: Instant) -> list[Any]:
@@ -132,7 +135,7 @@ class Failing(BrokenBroker):
     """Lets an exception escape."""
 
     def spoil(self, message: Message) -> Sequence[Message]:
-        if isinstance(message, Deliveries):
+        if isinstance(message, Deliveries | Portion):
             raise ZeroDivisionError("the broker's own fault")
         return [message]
 
@@ -151,3 +154,99 @@ class Resurrecting(BrokenBroker):
         if ended:
             effects.append(Send(stimulus.connection, [Withdrawn(message.subscription) for message in ended]))
         return effects
+
+
+# Of durable networks
+
+
+class Skipping(BrokenBroker):
+    """Leaves an event out of what a subscriber is told, as if it had not matched."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if isinstance(message, Portion) and message.at and self.is_time():
+            return [replace(message, at=message.at[1:])]
+        return [message]
+
+
+class Hushing(BrokenBroker):
+    """Passes an event on as silence: what it has not understood did not happen [lo]."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if isinstance(message, Items) and any(message.publications) and self.is_time():
+            return [replace(message, publications=[None] * len(message))]
+        return [message]
+
+
+class Absolving(BrokenBroker):
+    """Passes an event on as silence for whoever asks."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if isinstance(message, Items) and any(message.publications) and self.is_time():
+            return [replace(message, publications=[None] * len(message), under=ABSOLUTE)]
+        return [message]
+
+
+class Muddling(BrokenBroker):
+    """Gives the events of a portion each other's ticks."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if not isinstance(message, Portion) or len(message.at) < 2:
+            return [message]
+        first, second = message.at[0], message.at[1]
+        swapped = list(message.batch.publications)
+        swapped[first], swapped[second] = swapped[second], swapped[first]
+        return [replace(message, batch=Batch(swapped))]
+
+
+class Misplacing(BrokenBroker):
+    """Writes another tick on the receipt than into the log."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if not isinstance(message, Logged) or not self.is_time():
+            return [message]
+        return [replace(message, runs=tuple(run._replace(tick=run.tick + 1) for run in message.runs))]
+
+
+class Pessimistic(BrokenBroker):
+    """Tells of a gap where nothing is gone."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if not isinstance(message, Portion) or not message.at or not self.is_time():
+            return [message]
+        lost_through = message.ticks[message.at[0]] - 1
+        return [replace(message, lost_through=lost_through, reason="max_retain")]
+
+
+class Unassuring(BrokenBroker):
+    """Never says that there was nothing."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        return [] if isinstance(message, Portion) and not message.at else [message]
+
+
+class Generous(BrokenBroker):
+    """Reports everything that was delivered as acknowledged, whoever is away [I17]."""
+
+    def spoil(self, message: Message) -> Sequence[Message]:
+        if isinstance(message, Report):
+            return [replace(message, released=message.delivered)]
+        return [message]
+
+
+class Hasty(BrokenBroker):
+    """Takes for stable what it has only said it would write."""
+
+    def step(self, stimulus: Any, now: Instant) -> list[Any]:
+        if isinstance(stimulus, EventsStable):
+            return []
+        effects = super().step(stimulus, now)
+        for append in [effect for effect in effects if isinstance(effect, AppendEvents)]:
+            effects += super().step(EventsStable(append.pubend, 1, 0), now)
+        return effects
+
+
+class Forgetful(BrokenBroker):
+    """Begins each life with an empty disk."""
+
+    def __init__(self, settings: Settings, **options: Any) -> None:
+        super().__init__(settings)

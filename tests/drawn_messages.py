@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from itertools import accumulate
 from typing import Any
 
 from hypothesis import strategies as st
 
 from holdfast.identity import Element, SubscriptionId
+from holdfast.messages.durable import (
+    BEGIN,
+    Acknowledge,
+    Admit,
+    Admitted,
+    Answers,
+    Claim,
+    Credit,
+    Detach,
+    Logged,
+    Moved,
+    MovedTaken,
+    Ousted,
+    Portion,
+    Report,
+    Reported,
+    Requests,
+    Resign,
+    Run,
+    Saved,
+)
 from holdfast.messages.message import Message
 from holdfast.messages.publications import (
     Accepted,
@@ -24,11 +46,23 @@ from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind,
 from holdfast.messages.streams import Order, StreamOrder
 from holdfast.messages.subscriptions import (
     Confirmed,
+    Durable,
     Partition,
     Refused,
+    Resume,
     Subscribe,
     Unsubscribe,
     Withdrawn,
+)
+from holdfast.messages.ticks import (
+    ABSOLUTE,
+    Follow,
+    Items,
+    Lost,
+    Nack,
+    Start,
+    Unfollow,
+    Wants,
 )
 
 __all__ = ["MESSAGES", "messages", "plain"]
@@ -71,6 +105,63 @@ def deliveries(draw: st.DrawFn) -> Deliveries:
     return Deliveries(stream, batch, at, [draw(lists) for _ in at], marks)
 
 
+# Durable streams
+
+ticks = st.integers(0, 300) | st.sampled_from([1_790_000_000_000_000, 2**62, ABSOLUTE])
+steps = st.integers(1, 300) | st.sampled_from([2**16, 2**32, 2**40])
+versions = st.integers(0, 5) | st.just(ABSOLUTE)
+runs = st.lists(st.builds(Run, numbers, ticks, numbers), max_size=4).map(tuple)
+refusals = st.lists(st.tuples(numbers, names), max_size=3).map(tuple)
+ways = names, names  # of a letter: to whom, from whom
+durables = st.none() | st.builds(Durable, names, numbers)
+tokens = st.none() | st.dictionaries(names, st.tuples(numbers, ticks), max_size=3)
+resumes = st.none() | st.builds(Resume, numbers, st.none() | names, st.none() | ticks, tokens)
+
+
+def ascending(count: int) -> st.SearchStrategy[list[int]]:
+    """So many ticks."""
+    ways = st.tuples(st.integers(0, 2**50), st.lists(steps, min_size=count, max_size=count))
+    return ways.map(lambda way: [*accumulate(way[1], initial=way[0])][1:])
+
+
+def ranges(most: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    """Ranges of ticks in order; neighbours may touch."""
+    edges = st.integers(0, most).flatmap(lambda count: ascending(2 * count))
+    return edges.map(lambda edges: [*zip(edges[::2], edges[1::2], strict=True)])
+
+
+@st.composite
+def items(draw: st.DrawFn) -> Items:
+    """Ticks that ascend, each item beginning where the last one ended or a little above."""
+    said = draw(st.lists(st.none() | publications, max_size=20))
+    ticks = draw(ascending(len(said)))
+    before = [draw(st.integers(0, ticks[0] - 1)), *ticks[:-1]] if ticks else []
+    starts = zip(before, ticks, strict=True)
+    los = [draw(st.one_of(st.just(low), st.just(low), st.integers(low, tick - 1))) for low, tick in starts]
+    lost = [Lost(after, upto, draw(names)) for after, upto in draw(ranges(4))]
+    return Items(draw(names), draw(versions), los, ticks, said, lost, draw(flags))
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Requests:
+    batch = draw(batches)
+    before = st.just(BEGIN) | st.integers(0, 2**63)
+    previous = draw(st.lists(before, min_size=len(batch), max_size=len(batch)))
+    return Requests(draw(names), draw(names), draw(names), previous, batch)
+
+
+@st.composite
+def portions(draw: st.DrawFn) -> Portion:
+    """Some of a batch whose ticks ascend, above what is lost."""
+    batch = draw(batches)
+    ticks = draw(ascending(len(batch)))
+    at = [i for i in range(len(batch)) if draw(flags)]
+    lost = draw(st.just(0) | st.integers(0, ticks[at[0]] - 1 if at else 2**40))
+    upto = (ticks[at[-1]] if at else lost) + draw(st.integers(0, 300))
+    common = draw(numbers), draw(names), draw(numbers)
+    return Portion(*common, batch, ticks, at, upto, lost, draw(names))
+
+
 MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Hello: st.builds(
         Hello, names, st.sampled_from(Kind), numbers, numbers, names, numbers, numbers, numbers, features
@@ -80,9 +171,9 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     ),
     Heartbeat: st.builds(Heartbeat),
     Goodbye: st.builds(Goodbye, st.sampled_from(Farewell), names),
-    Subscribe: st.builds(Subscribe, subscriptions, names, vectors),
-    Confirmed: st.builds(Confirmed, subscriptions, partials),
-    Refused: st.builds(Refused, subscriptions, names),
+    Subscribe: st.builds(Subscribe, subscriptions, names, vectors, durables, resumes),
+    Confirmed: st.builds(Confirmed, subscriptions, partials, tokens),
+    Refused: st.builds(Refused, subscriptions, names, names),
     Unsubscribe: st.builds(Unsubscribe, subscriptions),
     Withdrawn: st.builds(Withdrawn, subscriptions),
     Publish: st.builds(Publish, batches),
@@ -90,6 +181,29 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Rejected: st.builds(Rejected, numbers, names),
     Publications: picked().map(lambda drawn: Publications(*drawn)),
     Deliveries: deliveries(),
+    Wants: st.builds(Wants, versions),
+    Follow: st.builds(Follow, names),
+    Unfollow: st.builds(Unfollow, names),
+    Start: st.builds(Start, names, ticks),
+    Items: items(),
+    Nack: st.builds(Nack, names, versions, ranges(5)),
+    Requests: requests(),
+    Answers: st.builds(Answers, *ways, names, numbers, names, runs, runs, refusals, st.none() | numbers),
+    Admit: st.builds(Admit, *ways, names, flags),
+    Admitted: st.builds(Admitted, *ways, names, numbers, ticks),
+    Report: st.builds(Report, *ways, names, numbers, ticks, ticks),
+    Reported: st.builds(Reported, *ways, names, numbers),
+    Resign: st.builds(Resign, *ways, names, numbers),
+    Claim: st.builds(Claim, *ways, names, ticks),
+    Moved: st.builds(Moved, *ways, names, numbers),
+    MovedTaken: st.builds(MovedTaken, *ways, names, numbers),
+    Portion: portions(),
+    Credit: st.builds(Credit, numbers, st.integers(1, 2**63)),
+    Acknowledge: st.builds(Acknowledge, numbers, st.dictionaries(names, ticks, max_size=4), numbers),
+    Saved: st.builds(Saved, numbers, numbers),
+    Detach: st.builds(Detach, numbers),
+    Ousted: st.builds(Ousted, numbers, names),
+    Logged: st.builds(Logged, names, numbers, runs, runs),
 }
 
 
@@ -108,6 +222,13 @@ def plain(message: Any) -> Any:
         case Deliveries(stream, batch, at, lists, marks):
             picked = [batch.publications[i] for i in at]
             return "Deliveries", stream, picked, [*lists], _marks(at, marks)
+        case Items(pubend, under, los, ticks, said, lost, answers):
+            return "Items", (pubend, under, answers), [*los], [*ticks], [*said], [*lost]
+        case Requests(to, origin, pubend, previous, batch):
+            return "Requests", (to, origin, pubend), [*previous], batch.publications
+        case Portion(number, pubend, incarnation, batch, ticks, at, upto, lost, reason):
+            rows = [(ticks[i], batch.publications[i]) for i in at]
+            return "Portion", (number, pubend, incarnation), rows, upto, (lost, reason)
     assert is_dataclass(message)
     return type(message).__name__, [getattr(message, field.name) for field in fields(message)]
 

@@ -103,8 +103,8 @@ def configurations(draw: st.DrawFn) -> Configuration:
 
 @st.composite
 def settings(draw: st.DrawFn) -> dict[str, Any]:
-    """Some settings, each with any legal value."""
-    return draw(
+    """Some settings, each with any legal value; a total order is one of what is logged."""
+    drawn: dict[str, Any] = draw(
         st.fixed_dictionaries(
             {},
             optional={
@@ -126,6 +126,9 @@ def settings(draw: st.DrawFn) -> dict[str, Any]:
             },
         )
     )
+    if drawn.get("ordering") == "TOTAL" and drawn.get("guarantee") not in ("durable", "archived"):
+        drawn["guarantee"] = "durable"
+    return drawn
 
 
 def literals() -> st.SearchStrategy[bool | int | float | str]:
@@ -212,7 +215,7 @@ def _command(draw: st.DrawFn, configuration: Configuration, number: int) -> Comm
     subscriber = draw(st.sampled_from([each.name for each in configuration.of_kind("subscriber")]))
     sites = st.sampled_from([site.name for site in configuration.sites])
     makers: list[Callable[[], Command]] = [
-        lambda: draw(_subscribes(subscriber, number)),
+        lambda: draw(_subscribes(subscriber, number, configuration.guarantee)),
         Status,
         lambda: draw(publishes()),
         lambda: Disconnect(subscriber),
@@ -232,7 +235,9 @@ def _command(draw: st.DrawFn, configuration: Configuration, number: int) -> Comm
 
 
 @st.composite
-def _subscribes(draw: st.DrawFn, subscriber: str, number: int) -> Subscribe:
+def _subscribes(draw: st.DrawFn, subscriber: str, number: int, guarantee: str) -> Subscribe:
     text = draw(filter_texts())
     name = draw(st.sampled_from(("", f"name{number}", f"a.b-{number}")))
-    return Subscribe(subscriber, text, parse_filter(text), name, draw(st.booleans()))
+    return Subscribe(
+        subscriber, text, parse_filter(text), name, guarantee == "durable" and draw(st.booleans())
+    )

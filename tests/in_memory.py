@@ -23,7 +23,7 @@ async def rest(net: memory.Network, seconds: float) -> None:
     await net.in_time(until(lambda: net.now >= end), seconds + 1)
 
 
-async def taken(items: holdfast.Subscription) -> list[holdfast.Event | holdfast.Gap]:
+async def taken(items: holdfast.Subscription) -> list[holdfast.Item]:
     """What has arrived."""
     try:
         return await items.get_batch(timeout=0)
@@ -31,7 +31,7 @@ async def taken(items: holdfast.Subscription) -> list[holdfast.Event | holdfast.
         return []
 
 
-def number(item: holdfast.Event | holdfast.Gap) -> int:
+def number(item: holdfast.Item) -> int:
     """The number of an event, which this must be."""
     assert isinstance(item, holdfast.Event), item
     return item.n

@@ -92,8 +92,13 @@ class Running:
             assert self._outputs or holds(), f"it ended before {what}; said: {self.said}"
 
 
-def write_network(folder: Path, *parents: str, extra: str = "") -> tuple[Path, list[str]]:
-    """A network file of brokers b1, b2 …, the n-th of ``parents`` above b(n+1), on free ports; and their URLs."""
+def write_network(
+    folder: Path, *parents: str, extra: str = "", guarantee: str = "best-effort"
+) -> tuple[Path, list[str]]:
+    """A network file of brokers b1, b2 …, the n-th of ``parents`` above b(n+1), on free ports; and their URLs.
+
+    It has one stream with a ``guarantee``, unless ``extra`` has others.
+    """
     ports = free_ports(2 * (len(parents) + 1))
     lines = ['name = "tested"', extra, "neighbours.detect_after_ms = 5000"]  # a busy machine is no failure
     urls = []
@@ -107,15 +112,19 @@ def write_network(folder: Path, *parents: str, extra: str = "") -> tuple[Path, l
             f'admin = "127.0.0.1:{admin}"',
         ]
         lines += [f'parent = "{parent}"'] if parent else []
+    if "stream" not in extra:
+        lines += ["[[stream]]", 'name = "default"', 'topics = ["#"]', f'guarantee = "{guarantee}"']
     path = folder / "network.toml"
     path.write_text("\n".join(lines) + "\n")
     return path, urls
 
 
 @contextmanager
-def running_network(folder: Path, *parents: str, extra: str = "") -> Iterator[list[str]]:
+def running_network(
+    folder: Path, *parents: str, extra: str = "", guarantee: str = "best-effort"
+) -> Iterator[list[str]]:
     """Such a network, up; the URLs of its brokers."""
-    path, urls = write_network(folder, *parents, extra=extra)
+    path, urls = write_network(folder, *parents, extra=extra, guarantee=guarantee)
     with Running("up", "--network", str(path)) as up:
         up.wait_for("ready; connect to")
         yield urls

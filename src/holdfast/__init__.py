@@ -19,26 +19,30 @@ TYPE_CHECKING = (
 if TYPE_CHECKING:
     from holdfast.client import sync
     from holdfast.client.aio import Network, Publisher, Receipt, Sent, State, Subscription, connect
+    from holdfast.client.checkpoints import PostgresCheckpoint, SqliteCheckpoint
     from holdfast.client.errors import (
         Closed,
         GapFound,
         InvalidOption,
         InvalidUrl,
         NetworksFault,
-        NotAvailable,
         NotCovered,
+        OtherFilter,
         Refused,
         TakenOver,
         TimedOut,
+        TokenAhead,
         Unknown,
         Unreachable,
     )
-    from holdfast.client.item import Gap, Silence, TaggedEvent
+    from holdfast.client.item import Gap, Item, LoggedEvent, Silence, TaggedEvent
+    from holdfast.client.outbox_table import PostgresOutbox, SqliteOutbox
     from holdfast.embedded import network as memory
     from holdfast.errors import CallersFault, FilterError, HoldfastError, InvalidEvent, PeersFault
     from holdfast.events.event import Event
     from holdfast.filters.parse import parse_filter
     from holdfast.identity import EventId
+    from holdfast.streams.checkpoint_token import InvalidToken, Token
 
 __version__ = "0.1.0"
 
@@ -53,22 +57,31 @@ __all__ = [
     "HoldfastError",
     "InvalidEvent",
     "InvalidOption",
+    "InvalidToken",
     "InvalidUrl",
+    "Item",
+    "LoggedEvent",
     "Network",
     "NetworksFault",
-    "NotAvailable",
     "NotCovered",
+    "OtherFilter",
     "PeersFault",
+    "PostgresCheckpoint",
+    "PostgresOutbox",
     "Publisher",
     "Receipt",
     "Refused",
     "Sent",
     "Silence",
+    "SqliteCheckpoint",
+    "SqliteOutbox",
     "State",
     "Subscription",
     "TaggedEvent",
     "TakenOver",
     "TimedOut",
+    "Token",
+    "TokenAhead",
     "Unknown",
     "Unreachable",
     "connect",
@@ -86,19 +99,23 @@ _HOMES = {
         "InvalidOption",
         "InvalidUrl",
         "NetworksFault",
-        "NotAvailable",
         "NotCovered",
+        "OtherFilter",
         "Refused",
         "TakenOver",
         "TimedOut",
+        "TokenAhead",
         "Unknown",
         "Unreachable",
     ),
-    "holdfast.client.item": ("Gap", "Silence", "TaggedEvent"),
+    "holdfast.client.checkpoints": ("PostgresCheckpoint", "SqliteCheckpoint"),
+    "holdfast.client.item": ("Gap", "Item", "LoggedEvent", "Silence", "TaggedEvent"),
+    "holdfast.client.outbox_table": ("PostgresOutbox", "SqliteOutbox"),
     "holdfast.errors": ("CallersFault", "FilterError", "HoldfastError", "InvalidEvent", "PeersFault"),
     "holdfast.events.event": ("Event",),
     "holdfast.filters.parse": ("parse_filter",),
     "holdfast.identity": ("EventId",),
+    "holdfast.streams.checkpoint_token": ("InvalidToken", "Token"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

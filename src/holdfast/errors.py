@@ -11,13 +11,13 @@
     │   ├── ScenarioError       scenarios/language: a configuration or script, likewise
     │   ├── TraceError          scenarios/trace: a line that is no line of a trace
     │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
-    │   └── InvalidUrl, InvalidOption, NotAvailable, Closed     client/errors
+    │   └── InvalidUrl, InvalidOption, Closed                    client/errors; InvalidToken  streams/checkpoint_token
     ├── PeersFault
     │   ├── InvalidDocument     a payload that says it is XML and cannot be read as such
     │   ├── MalformedEvent      bytes that are not those of an event, or break a limit
     │   └── MalformedFrame      bytes that are no frame of ours, or too large, or out of turn
     ├── EnvironmentsFault
-    │   ├── NetworksFault       client/errors: Refused, Unknown, TakenOver, Unreachable, TimedOut, GapFound
+    │   ├── NetworksFault       client/errors: Refused, Unknown, TokenAhead, TakenOver, Unreachable, TimedOut …
     │   ├── CannotListen        runtime/broker_process: an address that cannot be had
     │   ├── DiskFull, DiskFailed    storage/files: no room / nobody knows what was written
     │   ├── NotTaken            storage/commits: records a log that is full, broken or closed has certainly not taken

@@ -7,13 +7,6 @@ from pathlib import Path
 
 from running import Running, write_network
 
-STREAM = """
-[[stream]]
-name = "all"
-topics = ["#"]
-guarantee = "reliable"
-"""
-
 #: Five times this is how long b2 asks b1 for the dead.
 IMPATIENT = ("--set", "neighbours.detect_after_ms=300")
 
@@ -28,8 +21,8 @@ def overlay_of(path: Path, broker: str) -> dict[str, object]:
 
 
 def test_a_subscriber_that_is_killed_is_expelled_and_nothing_is_kept_for_it(tmp_path: Path) -> None:
-    path, urls = write_network(tmp_path, "b1", extra="delta = 1\nclients.member_grace_ms = 1000")
-    path.write_text(path.read_text() + STREAM)
+    extra = "delta = 1\nclients.member_grace_ms = 1000"
+    path, urls = write_network(tmp_path, "b1", extra=extra, guarantee="reliable")
     with Running("up", "--network", str(path), *IMPATIENT) as up:
         up.wait_for("ready; connect to")
         with Running("sub", "#", "--url", urls[1], "--name", "killed") as sub:

@@ -14,7 +14,8 @@ from holdfast.cli.main import main
 #: A chain of five brokers with a branch: a-b-c-d-e, and f beside c.
 PARENTS = {"a": None, "b": "a", "c": "b", "d": "c", "e": "d", "f": "c"}
 STREAMS = """
-stream = [{name = "orders", topics = ["orders/#"], guarantee = "reliable"}, {name = "news", topics = ["news/#"]}]
+stream = [{name = "orders", topics = ["orders/#"], guarantee = "reliable"},
+          {name = "news", topics = ["news/#"], guarantee = "best-effort"}]
 """
 
 

@@ -216,7 +216,7 @@ async def test_a_publisher_that_is_taken_over_says_what_it_did(
 
     monkeypatch.setattr(connection, "connect", lambda *arguments, **options: port.connect())
     monkeypatch.setattr(module, "_input_lines", lines)
-    options = Namespace(topic="a", name="me", window=10, timeout=1.0)
+    options = Namespace(topic="a", name="me", json=False, window=10, timeout=1.0)
     with pytest.raises(TakenOver):
         await module._publish(options, Target("bare://", insecure=False))
     said = summary(capsys.readouterr().err)

@@ -11,6 +11,7 @@ import pytest
 import holdfast
 from holdfast import Event, Gap, Receipt
 from holdfast.client.aio import Network
+from holdfast.client.item import Item
 from holdfast.errors import EnvironmentsFault
 from holdfast.events.event import Limits
 from holdfast.events.value import Value
@@ -23,11 +24,11 @@ async def state_of(network: Network, state: holdfast.State) -> None:
         await asyncio.sleep(0.005)
 
 
-def numbers_of(items: list[Event | Gap]) -> list[int]:
+def numbers_of(items: list[Item]) -> list[int]:
     return [item.n for item in items if isinstance(item, Event)]
 
 
-async def take(items: holdfast.Subscription, count: int) -> list[Event | Gap]:
+async def take(items: holdfast.Subscription, count: int) -> list[Item]:
     return [await items.get() for _ in range(count)]
 
 
@@ -105,7 +106,7 @@ async def test_a_subscriber_that_takes_nothing_loses_nothing(world: OneBroker) -
         async with publisher.publisher() as out:
             for _ in range(2000):
                 await out.send("a", payload=b"x" * 100)
-        taken: list[Event | Gap] = []
+        taken: list[Item] = []
         async for batch in items.batches():
             taken += batch
             if len(taken) >= 2000:
@@ -126,7 +127,7 @@ async def test_a_subscriber_that_takes_nothing_for_too_long_is_dropped_and_told_
         while world.status()["clients"]["connected"] == 2:  # it takes as much as the kernel likes to hold
             n += 1
             await publisher.publish("a", payload=b"x" * 500_000, n=n)
-        taken: list[Event | Gap] = []
+        taken: list[Item] = []
         while not taken or isinstance(taken[-1], Event):
             try:
                 taken.append(await items.get(timeout=0.1))

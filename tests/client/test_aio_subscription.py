@@ -11,7 +11,7 @@ from bare_port import BarePort
 from holdfast.client import effect as effects
 from holdfast.client import input as inputs
 from holdfast.client.aio import Network, Subscription
-from holdfast.client.errors import Closed, GapFound, InvalidOption, NotAvailable, Refused, TakenOver, TimedOut
+from holdfast.client.errors import Closed, GapFound, InvalidOption, Refused, TakenOver, TimedOut
 from holdfast.client.item import Gap
 from holdfast.errors import FilterError
 from holdfast.events.event import Event
@@ -207,9 +207,9 @@ async def test_a_loop_over_items_ends_with_an_error_when_the_network_is_closed()
 
 
 ASKED: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"durable": "me"}, NotAvailable, "durable subscriptions do not exist yet"),
-    ({"start": "earliest"}, NotAvailable, "subscriptions that start in the past do not exist yet"),
-    ({"silence": True}, NotAvailable, "silences do not exist yet"),
+    ({"durable": ""}, InvalidOption, "durable: is empty"),
+    ({"start": "yesterday"}, InvalidOption, "start: is 'yesterday'; expected 'now', 'earliest', a datetime"),
+    ({"acknowledge": "auto"}, InvalidOption, "acknowledge: 'auto' is for durable subscriptions"),
     ({"on_gap": "ignore"}, InvalidOption, "on_gap: is 'ignore'; expected 'item' or 'raise'"),
     ({"buffer": 0}, InvalidOption, "buffer: is 0; expected a number of items from 1"),
     ({"buffer": 10**9}, InvalidOption, "buffer: is 1000000000; expected a number of items from 1 to 1000000"),

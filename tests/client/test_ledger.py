@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.client.effect import Subscribed, SubscriptionRefused, Unsubscribed, Upgraded
+from holdfast.client.input import AddSubscription
 from holdfast.client.ledger import AWAITING_BUFFERS_MAX, Ledger
 from holdfast.identity import SubscriptionId
 from holdfast.messages.publications import Batch, Deliveries, Publication
@@ -13,7 +14,7 @@ LOST, OTHER = Partition("b1", 1, 1, ("b2",)), Partition("b1", 1, 2, ("b3",))
 
 def ledger(buffer: int = 4) -> Ledger:
     made = Ledger("me", 7, 100)
-    made.add(1, "#", buffer)
+    made.add(AddSubscription(1, "#", buffer))
     return made
 
 

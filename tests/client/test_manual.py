@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,21 +15,41 @@ MANUAL = (Path(__file__).resolve().parents[2] / "docs" / "client.md").read_text(
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", MANUAL, re.DOTALL | re.MULTILINE)
 SAID_URL = "holdfast://localhost:7000"
 URL = "memory://of-the-manual"
+SAID_DATABASE = "postgresql://localhost/shop"
 
 
-@pytest.fixture(autouse=True)
-def network() -> Iterator[None]:
-    with Network(URL.removeprefix("memory://")):
+@contextmanager
+def network(example: str) -> Iterator[None]:
+    """One broker, whose stream is durable where an example wants that."""
+    guarantee = "durable" if re.search("durable=|Outbox", example) else "best-effort"
+    with Network(URL.removeprefix("memory://"), streams={"all": ("#", guarantee)}):
         yield
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(1, len(EXAMPLES) + 1))
-def test_an_example_prints_what_it_says(example: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(example.replace(SAID_URL, URL), "docs/client.md", "exec"), {"__name__": "example"})
+def test_an_example_prints_what_it_says(
+    example: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    text = example.replace(SAID_URL, URL)
+    if SAID_DATABASE in text:
+        text = text.replace(SAID_DATABASE, request.getfixturevalue("postgres"))
+    with network(example):
+        exec(compile(text, "docs/client.md", "exec"), {"__name__": "example"})
     assert capsys.readouterr().out.splitlines() == re.findall(r"# → (.*)$", example, re.MULTILINE)
 
 
 def test_there_are_examples_of_everything() -> None:
     said = "\n".join(EXAMPLES)
-    for call in (".publish(", ".publisher(", ".subscribe(", "holdfast.sync", "holdfast.memory", "Unknown"):
+    for call in (
+        ".publish(",
+        ".publisher(",
+        ".subscribe(",
+        "durable=",
+        ".commit(",
+        "SqliteCheckpoint",
+        "PostgresOutbox",
+        "holdfast.sync",
+        "holdfast.memory",
+        "Unknown",
+    ):
         assert call in said

@@ -17,6 +17,7 @@ from holdfast.events.packed import pack
 from holdfast.messages.publications import Publication
 from holdfast.overlay.transport import Connected
 from holdfast.simulator.world import World, address_of
+from holdfast.streams.storing import Recovered
 from in_memory import number, rest, taken
 from scenario import scenario
 
@@ -133,7 +134,7 @@ def test_what_was_asked_for_before_the_network_is_known_is_done_by_the_member() 
     world = World(0, on_effect=lambda node, effect: told.append(effect))
     told: list[object] = []
     common = common_settings(1, None)
-    world.add("b", lambda incarnation: new_broker("b", {"b": None}, common, incarnation))
+    world.add("b", lambda incarnation: new_broker("b", {"b": None}, common, Recovered, incarnation))
     world.run_for(SECOND)
     world.add("me", lambda incarnation: Newcomer(Settings("me", 5, address_of("b"))))
     for stimulus in (

@@ -21,13 +21,6 @@ import holdfast
 from running import PATIENCE_S, Running, write_network
 from scenario import scenario
 
-STREAM = """
-[[stream]]
-name = "all"
-topics = ["#"]
-guarantee = "reliable"
-"""
-
 
 class Brokers:
     """The processes of a network file."""
@@ -97,8 +90,7 @@ class Collected:
 async def test_nothing_is_lost_repeated_or_reordered_when_a_clients_own_broker_is_killed(
     tmp_path: Path,
 ) -> None:
-    path, urls = write_network(tmp_path, "b1", "b1", extra="delta = 1")
-    path.write_text(path.read_text() + STREAM)
+    path, urls = write_network(tmp_path, "b1", "b1", extra="delta = 1", guarantee="reliable")
     async with AsyncExitStack() as stack:
         brokers = Brokers(path, stack)
         for name in ("b1", "b2", "b3"):

@@ -18,6 +18,7 @@ import pytest
 
 import holdfast
 from holdfast import Event, Receipt, sync
+from holdfast.client.item import Item
 from holdfast.embedded.network import Network
 from holdfast.errors import EnvironmentsFault
 from two_worlds import tcp_world
@@ -58,7 +59,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("holdfast")]
 
 
-def numbers_of(items: list[Event | holdfast.Gap]) -> list[int]:
+def numbers_of(items: list[Item]) -> list[int]:
     return [item.n for item in items if isinstance(item, Event)]
 
 
@@ -121,8 +122,8 @@ def test_errors_are_those_of_the_client_with_async(url: str) -> None:
     with sync.connect(url, name="me") as network:
         with pytest.raises(holdfast.FilterError):
             network.subscribe("a WHERE")
-        with pytest.raises(holdfast.NotAvailable, match="durable subscriptions"):
-            network.subscribe("a", durable="me")
+        with pytest.raises(holdfast.InvalidOption, match="durable: is empty"):
+            network.subscribe("a", durable="")
         with pytest.raises(holdfast.InvalidEvent):
             network.publish("a/+")
         left = network.publisher()

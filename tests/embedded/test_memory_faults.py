@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from examples import examples
-from holdfast import Event, Gap, memory
+from holdfast import Event, Gap, Item, memory
 from scenario import run_scenario, scenario
 
 STEPS = st.lists(
@@ -33,7 +33,7 @@ class Story:
     def __init__(
         self, net: memory.Network, publisher: holdfast.Network, items: holdfast.Subscription
     ) -> None:
-        self.items: list[Event | Gap] = []
+        self.items: list[Item] = []
         self.published = 0
         self._net = net
         self._publisher = publisher

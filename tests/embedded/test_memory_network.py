@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import Event, Gap, memory
+from holdfast import Event, Gap, Item, memory
 from holdfast.client.errors import InvalidOption
 from scenario import scenario
 
@@ -27,7 +27,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def numbers_of(items: list[Event | Gap]) -> list[int]:
+def numbers_of(items: list[Item]) -> list[int]:
     return [item.n for item in items if isinstance(item, Event)]
 
 

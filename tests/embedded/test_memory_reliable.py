@@ -46,7 +46,7 @@ class Story:
     def __init__(self, net: memory.Network) -> None:
         self.net = net
         self.published = 0
-        self.items: dict[str, list[holdfast.Event | holdfast.Gap]] = {"s": [], "t": []}
+        self.items: dict[str, list[holdfast.Item]] = {"s": [], "t": []}
 
     async def live(self, out: holdfast.Publisher, seconds: float) -> None:
         """Let time pass."""

@@ -8,21 +8,22 @@ from typing import get_args
 import pytest
 
 from holdfast.identity import Element, EventId, SubscriptionId
-from holdfast.messages import overlay, publications, session, streams, subscriptions
+from holdfast.messages import durable, overlay, publications, session, streams, subscriptions, ticks
+from holdfast.messages.durable import Letter
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Copy, Publication, Tag
 from holdfast.messages.session import VERSION, Farewell, Goodbye, Hello, Invitation, Kind, Overlay
 from holdfast.messages.streams import StreamOrder
-from holdfast.messages.subscriptions import Grave, Known, Partition, Subscribe
+from holdfast.messages.subscriptions import Durable, Grave, Known, Partition, Resume, Subscribe
 
 #: What messages are made of, and is never said alone.
-PARTS = {Batch, Copy, Tag, Partition, Known, Grave, StreamOrder, Overlay, Invitation}
+PARTS = {Batch, Copy, Tag, Partition, Known, Grave, StreamOrder, Overlay, Invitation, Durable, Resume, Letter}
 
 
 def test_every_message_of_every_protocol_is_in_the_union() -> None:
     declared = {
         thing
-        for module in (session, subscriptions, publications, streams, overlay)
+        for module in (session, subscriptions, publications, streams, overlay, durable, ticks)
         for thing in vars(module).values()
         if isinstance(thing, type) and is_dataclass(thing) and thing.__module__ == module.__name__
     }

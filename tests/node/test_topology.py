@@ -88,6 +88,21 @@ def test_a_route_seen_from_any_node_within_reach_is_the_path_of_the_tree(delta: 
                     assert len(seen) >= min(delta + 1, len(whole)), (me, teller, subscriber)
 
 
+def test_a_route_cut_short_anywhere_leads_the_right_way_or_nowhere() -> None:
+    """Whoever was told by one who knew little knows less; that never becomes a wrong direction."""
+    for tree in trees():
+        for me in tree.names:
+            for teller in tree.names:
+                back, way = tree.path(me, teller), (*tree.path(teller, me),)
+                for subscriber in tree.names if teller != me else ():
+                    route, whole = tree.path(teller, subscriber), tree.path(me, subscriber)
+                    for cut in range(1, len(route) + 1):
+                        seen = seen_from(me, route[:cut], back, 99, is_whole=cut == len(route))
+                        assert seen == whole[: len(seen)], (me, teller, subscriber, cut)
+                        ends_on_the_way = way[:cut] == route[:cut] and cut < len(route)
+                        assert bool(seen) == (subscriber != me and not ends_on_the_way), (me, teller, cut)
+
+
 def test_a_route_that_ends_at_me_is_empty() -> None:
     assert seen_from("A", ("B", "A"), ("B", "C"), 4) == ()
 

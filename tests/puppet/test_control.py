@@ -30,8 +30,8 @@ from holdfast.scenarios.drain import Standing
 ORDERS: list[Order] = [
     Listen(0, False),
     Listen(3330, True),
-    Start({}, [], [], [], None),
-    Start({"a": "localhost:1", "ä": "[::1]:2"}, [7], ["a", "b"], [3, 4], 2**62),
+    Start({}, [], [], [], [], None),
+    Start({"a": "localhost:1", "ä": "[::1]:2"}, [7], [9], ["a", "b"], [3, 4], 2**62),
     Begin(2**62, 1),
     WhenSettled(True, 2),
     Perform(17, 2**62, 3),

@@ -59,6 +59,20 @@ def test_a_reliable_network_loses_nothing_in_either_world_and_drains_when_the_de
     assert not simulated(NETWORK + added, script.replace("Expel wim\n", "")).drained
 
 
+def test_a_durable_network_keeps_everything_for_who_is_away_in_either_world() -> None:
+    [added], [script] = blocks("durable"), blocks("durable-script")
+    for world in (simulated, performed):
+        result = world(NETWORK + added, script)
+        assert result.drained
+        assert [line["n"] for line in of_kind(result.trace, "deliver", subscriber="otto")] == list(
+            range(1, 401)
+        )
+        dear = [line["n"] for line in of_kind(result.trace, "publish") if line["attributes"]["price"] > 100]
+        assert [line["n"] for line in of_kind(result.trace, "deliver", subscriber="anna")] == dear
+        assert check_all(result.trace) == []
+        assert not of_kind(result.trace, "gap")
+
+
 @pytest.mark.parametrize("line", [line for block in blocks("refused") for line in block.splitlines()])
 def test_what_does_not_exist_yet_is_refused_by_name(line: str) -> None:
     text = NETWORK.replace("Ordering FIFO\n", "") + line + "\n"

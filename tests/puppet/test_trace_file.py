@@ -72,3 +72,63 @@ def test_what_is_told_before_the_script_began_is_left_out(tmp_path: Path) -> Non
     file.close()
     lines = read_trace_file(tmp_path / "t")
     assert [(line["t"], line["i"], line["kind"]) for line in lines] == [(0.0, 1, "reconnect")]
+
+
+# Records
+
+
+def read_once(file: TraceFile, tick: int) -> None:
+    """Silence up to a tick, for a subscription that is kept."""
+    asked = {"subscriber": "b1", "subscription": "mine", "pubend": "x"}
+    file.write("silence", {**asked, "after": tick - 1, "upto": tick})
+    file.remember("mine", f"token {tick}")
+
+
+def test_the_last_record_is_found_again_and_is_no_line(tmp_path: Path) -> None:
+    file = opened(tmp_path / "t")
+    assert file.records == {}
+    file.remember("other", "here")
+    for tick in (1, 2):
+        read_once(file, tick)
+        file.flush()
+    file.close()
+    again = opened(tmp_path / "t")
+    assert again.records == {"mine": "token 2", "other": "here"}
+    again.write("crash", {"nodes": []})
+    again.close()
+    assert [(line["i"], line["kind"]) for line in read_trace_file(tmp_path / "t")] == [
+        (1, "silence"),
+        (2, "silence"),
+        (3, "crash"),
+    ]
+
+
+def test_what_was_read_and_its_record_are_written_both_or_neither_wherever_a_kill_cuts_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t"
+    file = opened(path)
+    read_once(file, 1)
+    file.flush()
+    file.write("crash", {"nodes": []})
+    file.flush()
+    settled = path.read_bytes()
+    read_once(file, 2)
+    file.close()
+    whole = path.read_bytes()
+    for end in range(len(settled), len(whole) + 1):
+        path.write_bytes(whole[:end])
+        kinds = [line["kind"] for line in read_trace_file(path)]
+        assert kinds == (["silence", "crash", "silence"] if end == len(whole) else ["silence", "crash"])
+        life = opened(path)
+        assert life.records == {"mine": "token 2" if end == len(whole) else "token 1"}
+        life.close()
+
+
+def test_lines_without_a_record_of_their_own_stay(tmp_path: Path) -> None:
+    """What is read for a subscription that is not kept."""
+    file = opened(tmp_path / "t")
+    file.remember("mine", "here")
+    file.write("silence", {"subscriber": "b1", "subscription": "hers", "pubend": "x", "after": 0, "upto": 5})
+    file.close()
+    assert len(read_trace_file(tmp_path / "t")) == 1

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.messages.durable import Acknowledge, Portion, Report, Requests, Saved
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Relay, Step, Trail
 from holdfast.messages.publications import (
@@ -13,6 +14,7 @@ from holdfast.messages.publications import (
     Publish,
 )
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.ticks import Items, Lost
 from holdfast.overlay.transport import Close, Connected, Disconnected, Received, Send
 from holdfast.puppet.control import Traffic
 from holdfast.puppet.watched import Watched
@@ -69,6 +71,24 @@ def test_a_large_batch_counts_the_same_however_the_link_parts_it() -> None:
     assert core.sessions() == [Traffic("ann", 1 + 9, 1 + 9)]
     core.step(Received(7, [Publish(batch)]), 0)
     assert core.sessions() == [Traffic("ann", 10, 13)]
+
+
+def test_of_durable_streams_events_and_losses_are_counted_and_silence_is_not() -> None:
+    batch = Batch([Publication("p", n, b"") for n in (1, 2)])
+    passed: list[Message] = [
+        Items("x", 1, [1, 5], [5, 9], [batch.publications[0], None], [Lost(0, 1, "max_retain")]),
+        Items("x", 1, [9], [12], [None]),
+        Portion(1, "x", 1, batch, [5, 9], [0, 1], 9),
+        Portion(1, "x", 1, Batch([]), [], [], 12),
+        Portion(1, "x", 1, Batch([]), [], [], 20, 15, "max_retain"),
+        Requests("b", "a", "x", [1, 2], batch),
+        Report("b", "a", "x", 1, 5, 5),
+        Acknowledge(1, {"x": 5}, 1),
+        Saved(1, 1),
+    ]
+    core = watched(Send(7, passed))
+    heard(core, HELLO, *passed)
+    assert core.sessions() == [Traffic("ann", 7, 1 + 7)]
 
 
 def test_a_peer_that_was_dialled_is_known_by_its_welcome() -> None:

@@ -17,6 +17,7 @@ from holdfast.runtime.network_file import NetworkFileError, read_network
 FILES = int(os.environ.get("HOLDFAST_EXAMPLES", "400"))
 
 WHOLE = re.sub(r"^# ?(?=[a-z_]+ = )", "", DEFAULT_FILE, flags=re.MULTILINE)
+WHOLE = WHOLE.replace('order = "fifo"', 'order = "total"')  # which has a sequencer
 LINES = [line for line in WHOLE.splitlines() if line and not line.startswith(("#", "address"))]
 VALUES = [
     "1",
@@ -38,7 +39,10 @@ VALUES += [
     '"127.0.0.1:7000"',
     '"[::1]:0"',
     '"total"',
-    '"durable"',
+    '"reliable"',
+    '"fifo"',
+    '"7d"',
+    '"10GiB"',
     '"root"',
     "inf",
     "[[]]",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.broker.settings import Neighbour, Routing, Settings, Stream
-from holdfast.clock import MILLISECOND
+from holdfast.clock import MILLISECOND, SECOND
 from holdfast.events.event import DEFAULT_LIMITS, Limits
 from holdfast.filters.topic import parse_pattern
 from holdfast.messages.streams import Guarantee, Order
@@ -70,13 +70,14 @@ def test_a_small_file_means_what_it_says_and_has_the_codes_defaults(file: Path) 
     )
     assert (b.listen, b.admin, b.parent) == (Address("::1", 7000), None, "a")
     assert (a.data, b.data) == (file.parent / "data" / "a", Path("/var/b"))
-    assert network.streams == (StreamEntry("default", ("#",), Guarantee.BEST_EFFORT, Order.FIFO),)
-    dack = DACK_EVERY_MS * MILLISECOND
+    everything = StreamEntry("default", ("#",), Guarantee.DURABLE, Order.FIFO, retain_bytes=10 << 30)
+    assert network.streams == (everything,)
+    dack, streams = DACK_EVERY_MS * MILLISECOND, (everything.stream("a"),)
     assert network.settings("a", 3) == Settings(
-        "a", 3, (Neighbour("b", None, answers_at="[::1]:7000"),), dack_every_ns=dack
+        "a", 3, (Neighbour("b", None, answers_at="[::1]:7000"),), streams, dack_every_ns=dack
     )
     assert network.settings("b", 1) == Settings(
-        "b", 1, (Neighbour("a", "127.0.0.1:7000"),), dack_every_ns=dack
+        "b", 1, (Neighbour("a", "127.0.0.1:7000"),), streams, dack_every_ns=dack
     )
     with pytest.raises(KeyError):
         network.settings("c", 1)
@@ -103,14 +104,27 @@ subscriptions_max = 6
 held_max = 7
 payload_bytes = 8
 topic_levels = 9
+[durable]
+expire_after = "30d"
+cache_bytes = 10
+report_every_ms = 11
+silence_every_ms = 12
 [[stream]]
 name = "orders"
 topics = ["orders/#", "trades/+"]
 order = "none"
+guarantee = "best-effort"
 [[stream]]
 name = "rest"
 topics = ["trades/+/+"]
-guarantee = "reliable"
+pubends = 3
+retain = "1.5h"
+retain_bytes = "2MB"
+[[stream]]
+name = "ordered"
+topics = ["ordered"]
+order = "total"
+retain_bytes = "unlimited"
 """
     head, brokers = SMALL.split("\n", 1)
     file.write_text(head + text + brokers)
@@ -126,11 +140,35 @@ guarantee = "reliable"
     assert (settings.clients_max, settings.subscriptions_max, settings.held_max) == (5, 6, 7)
     assert (settings.limits.payload_bytes, settings.limits.topic_levels) == (8, 9)
     assert settings.limits.topic_bytes == DEFAULT_LIMITS.topic_bytes
+    assert settings.expire_after_ns == 30 * 86_400 * SECOND
+    assert (settings.cache_bytes, settings.report_every_ns) == (10, 11 * MILLISECOND)
+    assert settings.silence_every_ns == 12 * MILLISECOND
     assert settings.streams == (
         Stream("orders", ("orders/#", "trades/+"), Order.NONE),
-        Stream("rest", ("trades/+/+",), Order.FIFO, Guarantee.RELIABLE),
+        Stream("rest", ("trades/+/+",), Order.FIFO, Guarantee.DURABLE, 3, None, 5_400 * SECOND, 2_000_000),
+        Stream("ordered", ("ordered",), Order.TOTAL, Guarantee.DURABLE, 1, "a", None, None),
     )
-    assert [stream.order for stream in read_network(file).streams] == [Order.NONE, Order.FIFO]
+
+
+def test_the_log_of_a_total_order_is_at_the_root_unless_another_broker_is_named(file: Path) -> None:
+    """B3.6: one sequencer, the same one for every broker."""
+    stream = '[[stream]]\nname = "s"\ntopics = ["#"]\norder = "total"\n'
+    file.write_text(SMALL + stream)
+    assert [read_network(file).settings(name, 1).streams[0].sequencer for name in "ab"] == ["a", "a"]
+    file.write_text(f'{SMALL}{stream}sequencer = "b"\n')
+    assert [read_network(file).settings(name, 1).streams[0].sequencer for name in "ab"] == ["b", "b"]
+
+
+def test_reliable_streams_are_all_or_none_that_is_logged(file: Path) -> None:
+    file.write_text(
+        SMALL
+        + '[[stream]]\nname = "s"\ntopics = ["a"]\nguarantee = "reliable"\n'
+        + '[[stream]]\nname = "t"\ntopics = ["b"]\nguarantee = "best-effort"\n'
+    )
+    assert [each.guarantee for each in read_network(file).settings("a", 1).streams] == [
+        Guarantee.RELIABLE,
+        Guarantee.BEST_EFFORT,
+    ]
 
 
 def test_there_is_a_key_for_every_setting_of_a_broker() -> None:
@@ -236,16 +274,61 @@ def test_where_brokers_are_bypassed_a_leaf_must_be_dialled_too(file: Path) -> No
         ('stream = [{name = "s", topics = ["a b"]}]', 'topics has the pattern "a b" with a space in it'),
         ('stream = [{name = "s", topics = []}]', "topics is []; expected an array of topic patterns"),
         (
-            'stream = [{name = "s", topics = ["a"], guarantee = "durable"}]',
-            'guarantee is "durable", which does not exist yet; expected "best-effort" or "reliable"',
+            'stream = [{name = "s", topics = ["a"], guarantee = "archived"}]',
+            'guarantee is "archived", which does not exist yet; expected "best-effort" or "reliable" or "durable"',
         ),
         (
             'stream = [{name = "s", topics = ["a"], guarantee = "reliable", order = "total"}]',
-            'order is "total", which does not exist yet; expected "none" or "fifo"',
+            'order is "total" and guarantee "reliable", which is not logged; expected guarantee = "durable"',
         ),
         (
-            'stream = [{name = "s", topics = ["a"], order = "total"}]',
-            'order is "total", which does not exist yet; expected "none" or "fifo"',
+            'stream = [{name = "s", topics = ["a"], guarantee = "best-effort", order = "total"}]',
+            'order is "total" and guarantee "best-effort", which is not logged',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], guarantee = "reliable", retain = "7d"}]',
+            'retain is for streams that are logged, and guarantee is "reliable"; expected guarantee = "durable"',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], sequencer = "a"}]',
+            'sequencer is "a" and order "fifo"; expected order = "total"',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], order = "total", sequencer = "x"}]',
+            'sequencer is "x", which is no broker; expected a, b',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], order = "total", pubends = 2}]',
+            "pubends is 2, and a stream in total order has one; expected 1",
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], pubends = 0}]',
+            "pubends is 0; expected a whole number from 1 to 64",
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], retain = "never"}]',
+            'retain is "never"; expected a time such as "90s", "12h" or "7d", or "forever"',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], retain = 7}]',
+            "retain is 7; expected a time such as",
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], retain = "7 days"}]',
+            'retain is "7 days"; expected a time such as',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], retain_bytes = "10G"}]',
+            'retain_bytes is "10G"; expected a size such as "500MB" or "10GiB", from 1,048,576 bytes, or "unlimited"',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], retain_bytes = "10kB"}]',
+            'retain_bytes is "10kB"; expected a size such as',
+        ),
+        ('durable.expire_after = "0s"', 'expire_after is "0s"; expected a time such as'),
+        (
+            'stream = [{name = "s", topics = ["a"], guarantee = "reliable"}, {name = "t", topics = ["b"]}]',
+            "stream s is reliable and stream t durable, as a stream is unless it says otherwise, and one network",
         ),
         (
             'stream = [{name = "s", topics = ["a/+"]}, {name = "t", topics = ["b", "#"]}]',

@@ -46,7 +46,8 @@ from holdfast.scenarios.script import Script, parse_script
 from holdfast.scenarios.topology import Link, LinkQuality, Process
 
 NETWORK = parse_configuration(
-    """Site a Parent none
+    """Guarantee durable
+    Site a Parent none
     Site c Parent a
     Process b is broker On a URL tcp://localhost:0/
     Process d is broker On c URL tcp://localhost:0/

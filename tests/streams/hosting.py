@@ -11,6 +11,7 @@ from random import Random
 
 from holdfast.intervals import Intervals
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import Items, Lost
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.storage.filtering_log import CatchUpRead, FilteringLog
 from holdfast.storage.log import LogSettings
@@ -18,7 +19,7 @@ from holdfast.streams.catchup import CatchUp
 from holdfast.streams.constream import Constream
 from holdfast.streams.curiosity import Curiosity
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import Items, Stretch, laid_out
+from holdfast.streams.tick import Stretch, laid_out
 
 Step = tuple[str, int, int]
 LABELS = 3
@@ -96,7 +97,7 @@ class Host:
         parts = self.lost.gaps(after, upto)
         ticks = [t for t in self.log if any(a < t <= b for a, b in parts)]
         columns = laid_out(parts, ticks, [self.log[t] for t in ticks])
-        lost = [self.lost.around(upto) for _, upto in self.lost.within(after, upto)]
+        lost = [Lost(*self.lost.around(upto), "gone") for _, upto in self.lost.within(after, upto)]
         items = Items("P", VERSION, *columns, lost, answers=True)
         self.knowledge.add(items)
         self.curiosity.on_items(items)

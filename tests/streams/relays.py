@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from random import Random
 
 from holdfast.messages.publications import Publication
-from holdfast.streams.curiosity import Curiosity, Nack
-from holdfast.streams.istream import Receiver, Sender, Start
+from holdfast.messages.ticks import ABSOLUTE, Items, Lost, Nack, Start
+from holdfast.streams.curiosity import Curiosity
+from holdfast.streams.istream import Receiver, Sender
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import ABSOLUTE, Items, laid_out
+from holdfast.streams.tick import laid_out
 
 LABELS = 4
 REPEAT = 10  #: turns until a nack is repeated
@@ -265,7 +266,7 @@ class World:
 
     def read_log(self, nack: Nack) -> None:
         """The root asks the log."""
-        lost = [(after, min(upto, self.lost)) for after, upto in nack.spans if after < self.lost]
+        lost = [Lost(after, min(upto, self.lost), "gone") for after, upto in nack.spans if after < self.lost]
         parts = [(max(after, self.lost), upto) for after, upto in nack.spans if upto > self.lost]
         ticks = [tick for tick in self.log if any(after < tick <= upto for after, upto in parts)]
         columns = laid_out(parts, ticks, [self.log[tick] for tick in ticks])

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
+from holdfast.messages.ticks import ABSOLUTE, Items
 from holdfast.storage.filtering_log import Reading
 from holdfast.streams.catchup import CatchUp
 from holdfast.streams.curiosity import Curiosity
 from holdfast.streams.knowledge import Knowledge
 from holdfast.streams.release import Facts, MaxRetain, Minima, Report, release
-from holdfast.streams.tick import ABSOLUTE, Items, Stretch, laid_out
+from holdfast.streams.tick import Stretch, laid_out
 
 STEPS = st.lists(st.tuples(st.sampled_from(WHAT), st.integers(0, 99), st.integers(0, 99)), max_size=60)
 
@@ -43,7 +44,7 @@ class NoFiltering(CatchUp):
 class SilentLoss(CatchUp):
     """What is lost is told as silence (against B1.15)."""
 
-    def _gap(self, upto: int) -> Stretch:
+    def _gap(self, knowledge: Knowledge, upto: int) -> Stretch:
         return Stretch(self.position, self.position, (), (), upto)
 
 

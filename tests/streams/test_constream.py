@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from examples import examples
 from holdfast.intervals import Span
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, Items
 from holdfast.streams.constream import UNSTABLE_MAX, Constream
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import ABSOLUTE, Items, Stretch, laid_out
+from holdfast.streams.tick import Stretch, laid_out
 
 Step = tuple[str, int, int]
 WHAT = (

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from examples import examples
 from holdfast.intervals import Intervals, Span
 from holdfast.messages.publications import Publication
-from holdfast.streams.curiosity import Answer, Curiosity, Nack, Wish
+from holdfast.messages.ticks import ABSOLUTE, Items, Lost, Nack
+from holdfast.streams.curiosity import Answer, Curiosity, Wish
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import ABSOLUTE, Items, checked, laid_out
+from holdfast.streams.tick import checked, laid_out
 
 LAST: Final = 40
 VERSIONS: Final = (1, 2, ABSOLUTE)
@@ -44,7 +45,7 @@ class Log:
     def items(self, nack: Nack) -> Items:
         for tick in ticks_of(list(nack.spans)):
             self.times_asked[tick, nack.version] += 1
-        lost = [(after, min(upto, self.lost)) for after, upto in nack.spans if after < self.lost]
+        lost = [Lost(after, min(upto, self.lost), "gone") for after, upto in nack.spans if after < self.lost]
         parts = [(max(after, self.lost), upto) for after, upto in nack.spans if upto > self.lost]
         ticks = [t for t in sorted(self.events & ticks_of(parts)) if is_wanted(t, nack.version)]
         return checked(
@@ -53,7 +54,7 @@ class Log:
 
     def check(self, wish: Wish, answer: Answer) -> None:
         """All of the answer is true for the asker."""
-        assert ticks_of(list(answer.lost)) <= set(range(1, self.lost + 1))
+        assert ticks_of([(after, upto) for after, upto, _ in answer.lost]) <= set(range(1, self.lost + 1))
         parts = ticks_of(list(answer.parts))
         assert set(answer.ticks) <= parts
         for tick in parts & self.events - set(answer.ticks):
@@ -81,7 +82,9 @@ def exchange(
     def tell(news: Items | None) -> None:
         for wish, answer in curiosity.answers(knowledge, limit, news):
             log.check(wish, answer)
-            told.setdefault(wish, set()).update(ticks_of([*answer.parts, *answer.lost]))
+            told.setdefault(wish, set()).update(
+                ticks_of([*answer.parts, *((after, upto) for after, upto, _ in answer.lost)])
+            )
 
     pending: list[Nack] = []
     for asker, version, span in asks:
@@ -200,11 +203,13 @@ def test_b1_14_an_asker_has_only_a_window_of_ranges_on_the_way() -> None:
 
 
 def test_an_answer_becomes_items_for_what_the_asker_wants() -> None:
-    answer = Answer("P", [(0, 10), (20, 30)], [3, 10, 25], [event(3), event(10), event(25)], [(12, 15)])
+    answer = Answer(
+        "P", [(0, 10), (20, 30)], [3, 10, 25], [event(3), event(10), event(25)], [Lost(12, 15, "age")]
+    )
     items = checked(answer.items(under=7, at=[1, 2]))
     assert (items.los, items.ticks) == ([0, 20, 25], [10, 25, 30])
     assert items.publications == [event(10), event(25), None]
-    assert (items.under, items.lost, items.answers) == (7, [(12, 15)], True)
+    assert (items.under, items.lost, items.answers) == (7, [Lost(12, 15, "age")], True)
 
 
 def test_the_node_itself_is_not_answered_and_has_no_window() -> None:

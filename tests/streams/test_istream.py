@@ -12,10 +12,11 @@ from relays import WHAT, Parts, Step, World, drawn, run
 from examples import examples
 from holdfast.intervals import Span
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, Items, Lost, Start
 from holdfast.streams.curiosity import Curiosity
-from holdfast.streams.istream import Receiver, Sender, Start
+from holdfast.streams.istream import Receiver, Sender
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import ABSOLUTE, BadItems, Items
+from holdfast.streams.tick import BadItems
 
 STEPS = st.lists(st.tuples(st.sampled_from(WHAT), st.integers(0, 99), st.integers(0, 99)), max_size=80)
 TREES = st.lists(st.integers(0, 5), min_size=1, max_size=5).map(
@@ -237,10 +238,10 @@ def test_what_is_lost_is_said_to_be_lost() -> None:
     sender = Sender(knowledge)
     sender.become_version(1, 1)
     knowledge.add(Items("P", 1, [0], [4], [None]))
-    knowledge.add_lost(4, 6)
+    knowledge.add_lost(4, 6, "age")
     knowledge.add(Items("P", 1, [6], [9], [event(9)]))
     items = sender.pass_on([9], [event(9)])
-    assert (items.los, items.ticks, items.lost) == ([0, 6], [4, 9], [(4, 6)])
+    assert (items.los, items.ticks, items.lost) == ([0, 6], [4, 9], [Lost(4, 6, "age")])
     received = Knowledge("P")
     receiver = Receiver(received)
     receiver.on_start(Start("P", 0))

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from examples import examples
 from holdfast.intervals import Span
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, Items, Lost
 from holdfast.streams import knowledge as module
 from holdfast.streams.knowledge import Contradiction, Knowledge
-from holdfast.streams.tick import ABSOLUTE, BadItems, Items, checked
+from holdfast.streams.tick import BadItems, checked
 
 LAST: Final = 30
 VERSIONS: Final = [1, 2, 3, ABSOLUTE]
@@ -35,7 +36,7 @@ class Fact(NamedTuple):
 
     def items(self) -> Items:
         if self.is_lost:
-            return Items("P", 0, [], [], [], [(self.lo, self.tick)])
+            return Items("P", 0, [], [], [], [Lost(self.lo, self.tick, "")])
         return Items("P", self.under, [self.lo], [self.tick], [event(self.tick) if self.is_event else None])
 
 
@@ -238,10 +239,23 @@ def test_what_is_silent_under_too_old_a_version_is_unknown() -> None:
         Items("P", 1, [0, 4], [5, 6], [None, None]),
         Items("P", 1, [0], [5], []),
         Items("P", -1, [0], [5], [None]),
-        Items("P", 1, [], [], [], [(5, 4)]),
+        Items("P", 1, [], [], [], [Lost(5, 4, "")]),
         Items("P", 1, [-1], [5], [None]),
     ],
 )
 def test_items_that_cannot_be_are_refused(items: Items) -> None:
     with pytest.raises(BadItems):
         checked(items)
+
+
+def test_each_loss_keeps_the_reason_it_first_had() -> None:
+    """A gap tells its subscriber why (R1.15)."""
+    knowledge = Knowledge("P")
+    knowledge.add_lost(0, 10, "age")
+    knowledge.add_lost(5, 20, "room")
+    knowledge.add_lost(20, 25, "room")
+    knowledge.add_lost(40, 50, "age")
+    assert knowledge.losses(0, 100) == [Lost(0, 10, "age"), Lost(10, 25, "room"), Lost(40, 50, "age")]
+    assert knowledge.losses(8, 12) == [Lost(8, 10, "age"), Lost(10, 12, "room")]
+    assert knowledge.reason_of(3, 45) == "age, room"
+    assert knowledge.losses(25, 40) == []

@@ -12,7 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from holdfast.messages.durable import BEGIN
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import Lost
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.storage.block import Batch
 from holdfast.storage.commits import Commits, CommitState
@@ -132,8 +134,9 @@ def test_silence_is_asserted_only_as_far_as_it_is_leased() -> None:
 def test_a_token_from_the_future_shows_that_the_log_is_a_backup() -> None:
     pubend = Pubend("e", Kept(marks={"p": Mark(5, 50)}, upto=50, lease=60))
     assert pubend.on_token(60) is None
-    assert pubend.on_token(900) == (50, 900)
-    assert (pubend.incarnation, pubend.lost) == (2, [(50, 900)])
+    robbed = Lost(50, 900, "restored from a backup")
+    assert pubend.on_token(900) == robbed
+    assert (pubend.incarnation, pubend.lost) == (2, [robbed])
     append = pubend.publish(requests("p", 6, after=5), now=100).append
     assert append is not None
     assert append.ticks[0] == 901
@@ -279,3 +282,16 @@ class Publishing(RuleBasedStateMachine):
 
 Publishing.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 TestPublishing = Publishing.TestCase
+
+
+def test_what_another_of_the_same_name_overtook_is_refused_and_not_called_a_repeat() -> None:
+    """Two publishers have one name, at two brokers: what was never logged is not acknowledged."""
+    pubend = Pubend("e", Kept())
+    for n in (5, 9):
+        pubend.publish([Request(BEGIN, publication("p", n))], 100 * n)
+        pubend.on_stable()
+    outcome = pubend.publish([Request(5, publication("p", 6)), Request(BEGIN, publication("p", 5))], 1_000)
+    refusal, repeat = outcome.answers
+    assert isinstance(refusal, Refusal)
+    assert refusal.n == 6
+    assert repeat == Receipt("p", 5, 500, is_repeat=True)

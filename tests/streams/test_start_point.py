@@ -6,10 +6,10 @@ from collections import deque
 from dataclasses import dataclass
 
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, Items, Start
 from holdfast.streams.constream import Constream
-from holdfast.streams.istream import Receiver, Sender, Start
+from holdfast.streams.istream import Receiver, Sender
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import ABSOLUTE, Items
 
 STEP = 10_000  # ticks: 10 ms
 HOP = 50  # steps

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from drawn_messages import MESSAGES as OTHERS
 from drawn_messages import (
     batches,
+    durables,
     features,
     flags,
     names,
@@ -78,7 +79,7 @@ invitations = st.none() | st.builds(
     limits,
 )
 routes = st.lists(names, max_size=4).map(tuple)
-rows = st.lists(st.builds(Known, subscriptions, names, routes, partials), max_size=4).map(tuple)
+rows = st.lists(st.builds(Known, subscriptions, names, routes, partials, durables), max_size=4).map(tuple)
 graves = st.lists(st.builds(Grave, names, numbers, numbers, numbers), max_size=4).map(tuple)
 holdings = st.lists(st.builds(Holding, names, numbers, names, numbers, numbers, numbers), max_size=5).map(
     tuple

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.broker.durable.names import RESERVED
 from holdfast.broker.settings import Stream
 from holdfast.errors import MalformedEvent
 from holdfast.events.event import Limits
@@ -16,6 +17,7 @@ from holdfast.events.topic import topic_levels
 from holdfast.events.value import INT_MAX
 from holdfast.filters.topic import parse_pattern
 from holdfast.messages.publications import Batch, Publication, Rejected
+from holdfast.messages.streams import Guarantee
 from holdfast.node.breach import brief
 from holdfast.routing.port import ClientPort
 
@@ -46,6 +48,7 @@ class Entrance:
 
     def __init__(self, streams: tuple[Stream, ...], limits: Limits) -> None:
         self._reader = PackedReader(limits)
+        self._logged = {each.name for each in streams if each.guarantee is Guarantee.DURABLE}
         self._patterns = [
             (parse_pattern(pattern), stream.name) for stream in streams for pattern in stream.topics
         ]
@@ -60,20 +63,27 @@ class Entrance:
         events: list[PackedEvent] = []
         current: str | None = None
         last = port.last_number
+        logged = self._logged
         for publication in publications:
-            if not last < publication.n <= INT_MAX:
-                self._take_old(port, publication.n, admission)
+            n = publication.n
+            is_old = not last < n <= INT_MAX
+            if is_old and (not logged or not 1 <= n <= INT_MAX):
+                self._take_old(port, n, admission)
                 continue
-            last = publication.n
             try:
                 event = read(publication.event)
             except MalformedEvent as problem:
-                self._reject(port, last, str(problem), admission)
+                self._reject(port, n, str(problem), admission)
+                last = max(last, n)
                 continue
             topic = event.topic
             stream = stream_of[topic] if topic in stream_of else self._find_stream(topic)
+            if is_old and stream not in logged:  # what a log has, only the log knows
+                self._take_old(port, n, admission)
+                continue
+            last = max(last, n)
             if stream is None:
-                self._reject(port, last, f"no stream has the topic {topic!r}", admission)
+                self._reject(port, n, f"no stream has the topic {topic!r}", admission)
                 continue
             if stream != current:
                 kept, events = [], []
@@ -100,6 +110,8 @@ class Entrance:
     def _find_stream(self, topic: str) -> str | None:
         levels = topic_levels(topic)
         found = next((stream for pattern, stream in self._patterns if pattern.matches(levels)), None)
+        if topic.startswith(RESERVED):
+            found = None
         if len(self._stream_of) >= self.TOPICS_MAX:
             self._stream_of.clear()
         self._stream_of[topic] = found

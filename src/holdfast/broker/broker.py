@@ -7,13 +7,15 @@ subscription of a client's is spread by the node, a publication is routed to bot
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
 from holdfast.broker.clients import Clients
 from holdfast.broker.coalescing import merged
 from holdfast.broker.delivery import Delivery
+from holdfast.broker.durable.plane import DurablePlane
+from holdfast.broker.durable.recovery import check
 from holdfast.broker.hosting import Hosting
-from holdfast.broker.input import Expel, Input, Stop
+from holdfast.broker.input import ClockSet, Expel, Input, Operate, Stop
 from holdfast.broker.members import Members
 from holdfast.broker.sessions import Effects, Sessions
 from holdfast.broker.settings import Settings
@@ -29,6 +31,7 @@ from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello
 from holdfast.messages.subscriptions import Partition
 from holdfast.node.breach import Breach, brief, problem_with
 from holdfast.node.host import Host
+from holdfast.node.interest import Interest
 from holdfast.node.node import Node
 from holdfast.node.segment import Share
 from holdfast.node.station import Station
@@ -45,6 +48,7 @@ from holdfast.overlay.transport import (
 )
 from holdfast.routing.port import ClientPort, Port
 from holdfast.routing.table import Table
+from holdfast.streams.storing import Recovered
 
 __all__ = ["Broker"]
 
@@ -55,7 +59,9 @@ class Broker(Host):
     ``index`` is the matching engine to use, the fastest there is by default.
     """
 
-    def __init__(self, settings: Settings, index: MatchingIndex | None = None) -> None:
+    def __init__(
+        self, settings: Settings, index: MatchingIndex | None = None, recovered: Recovered | None = None
+    ) -> None:
         self.name = settings.name
         self.settings = settings
         self.counters = Counters()
@@ -75,6 +81,19 @@ class Broker(Host):
             self.counters,
             self._end,
         )
+        self.durable: DurablePlane | None = None
+        if settings.is_durable:
+            self.durable = DurablePlane(
+                settings,
+                self.node,
+                self.clients,
+                self.counters,
+                self._hosting.new_id,
+                self._hosting.on_logged,
+            )
+            self._hosting.become_durable(self.durable)
+        self._recovered = recovered or Recovered()
+        check(self._recovered, settings.name)
         self.lapsed_at: dict[str, Instant] = {}  #: when we heard of the last lapse, by who noticed it
         self._now: Instant = 0  #: of the input that is being taken
         self._tick_at: Instant | None = None
@@ -88,7 +107,8 @@ class Broker(Host):
     @property
     def holds_undelivered(self) -> int:
         """Publications that are not known to be safe, or wait until two brokers have told each other what they know."""
-        return self.delivery.held + self.node.plane.held
+        logged = 0 if self.durable is None else self.durable.held
+        return self.delivery.held + self.node.plane.held + logged
 
     def status(self) -> dict[str, Any]:
         """What an operator wants to see, as plain data."""
@@ -99,6 +119,16 @@ class Broker(Host):
         self._now = now
         if self._is_stopped:
             return [Close(stimulus.connection, "stopped")] if isinstance(stimulus, Connected) else []
+        durable = self.durable
+        if durable is None:
+            return self._take(stimulus, now)
+        durable.now = now
+        effects = self._take(stimulus, now)
+        effects += durable.settle(now)
+        effects += self._hosting.accept()
+        return _alive(effects) if any(isinstance(each, Close) for each in effects) else effects
+
+    def _take(self, stimulus: Input, now: Instant) -> Effects:
         if isinstance(stimulus, Received):  # nearly always; a match of classes costs more than an isinstance
             return self._on_received(stimulus.connection, stimulus.messages, now)
         match stimulus:
@@ -112,12 +142,22 @@ class Broker(Host):
                 return [Log("info", "connection lost", fields), *self._lose(connection, now)]
             case Connected() | ConnectFailed() | Disconnected():
                 return self.node.step(stimulus, now) + self._settle(now)
+            case ClockSet(offset_ns):
+                if self.durable is not None:
+                    self.durable.set_clock(offset_ns)
+                return []
             case Expel(name):
                 return self.node.visitors.expel(name, "expelled", now) + self._hosting.accept()
+            case Operate():
+                assert self.durable is not None, "no stream is durable"
+                self.durable.operating.on_wish(stimulus)
+                return []
             case Stop():
                 return self._stop()
             case _:
-                assert_never(stimulus)
+                assert self.durable is not None, "nothing was asked of the disk"
+                self.durable.on_disk(stimulus)
+                return []
 
     def next_deadline(self) -> Instant | None:
         """When to be woken."""
@@ -125,15 +165,20 @@ class Broker(Host):
             return None
         if self._tick_at is None:
             return 0
-        node_at = self.node.next_deadline()
-        return self._tick_at if node_at is None else min(self._tick_at, node_at)
+        times = [self._tick_at, self.node.next_deadline()]
+        if self.durable is not None:
+            times.append(self.durable.next_deadline())
+        return min(at for at in times if at is not None)
 
     # Time
 
     def _on_wake(self, now: Instant) -> Effects:
-        if self._tick_at is None:
-            self._tick_at = now
+        is_first = self._tick_at is None
+        self._tick_at = now if self._tick_at is None else self._tick_at
         effects: Effects = self.node.step(Wake(), now)
+        if is_first and self.durable is not None:
+            self.durable.start(self._recovered)
+            self._recovered = Recovered()
         if now >= self._tick_at:
             self._tick_at = now + self.settings.heartbeat_ns
             effects += self._tick(now)
@@ -258,14 +303,35 @@ class Broker(Host):
         """A member publishes on a best-effort stream."""
         return self._members.on_publish(sender, message)
 
+    def on_durable(self, sender: Station, message: Message) -> Effects:
+        """What concerns streams that are logged, from another broker."""
+        if self.durable is None:
+            raise Breach(f"{type(message).__name__} where no stream is durable")
+        self.durable.on_message(sender, message)
+        return []
+
     def on_open(self, station: Station) -> Effects:
         """Events may be sent to a node."""
+        if self.durable is not None:
+            self.durable.on_open(station)
         return self.delivery.release(station)
 
     def on_gone(self, station: Station) -> None:
         """A session with a node is over."""
         self.delivery.drop(station)
         self._members.on_gone(station)
+        if self.durable is not None:
+            self.durable.on_gone(station)
+
+    def on_installed(self, interest: Interest) -> None:
+        """A subscription counts from now on."""
+        if self.durable is not None:
+            self.durable.on_installed(interest)
+
+    def on_forgotten(self, interest: Interest) -> None:
+        """A subscription is over."""
+        if self.durable is not None:
+            self.durable.on_forgotten(interest)
 
     def on_local(self, port: Port, stream: str, batch: Batch, share: Share, tags: tuple[Tag, ...]) -> Effects:
         """Events of a reliable stream for a plain client."""
@@ -294,3 +360,15 @@ class Broker(Host):
     ) -> Effects:
         """Partitions are over for a plain client's subscription."""
         return self._hosting.on_upgraded(subscription, cleared, partial)
+
+
+def _alive(effects: Effects) -> Effects:
+    """Without what would be said on connections after they were closed: it was meant for those who were there."""
+    closed: set[int] = set()
+    found: Effects = []
+    for effect in effects:
+        if isinstance(effect, Close):
+            closed.add(effect.connection)
+        if not isinstance(effect, Send) or effect.connection not in closed:
+            found.append(effect)
+    return found

@@ -7,9 +7,14 @@ two machines, which incarnations of clients are read from, need not agree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from holdfast.broker.admission import Entrance
 from holdfast.broker.clients import Clients
 from holdfast.broker.delivery import Delivery
+from holdfast.broker.durable.plane import DurablePlane
+from holdfast.broker.durable.readers import Readers
 from holdfast.broker.members import Members
 from holdfast.broker.sessions import Effects, End, Sessions
 from holdfast.broker.settings import Settings
@@ -19,6 +24,7 @@ from holdfast.errors import FilterError
 from holdfast.filters.expression import Filter
 from holdfast.filters.parse import parse_filter
 from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import Acknowledge, Credit, Detach
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse
 from holdfast.messages.publications import Accepted, Batch, Publication, Publish
@@ -28,12 +34,14 @@ from holdfast.messages.subscriptions import (
     Confirmed,
     Partition,
     Refused,
+    Resume,
     Subscribe,
     Unsubscribe,
     Upgraded,
     Withdrawn,
 )
 from holdfast.node.breach import Breach, brief
+from holdfast.node.interest import Interest
 from holdfast.node.node import Node
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
@@ -41,6 +49,12 @@ from holdfast.routing.port import ClientPort
 __all__ = ["Hosting"]
 
 LATER = "a later client has this name"
+
+#: Why there is no durable subscription, and no other beginning than now.
+NOT_LOGGED: Final = "no stream of this network is logged: subscriptions begin now, and end with their client"
+
+#: So many events are sent to a client that has not said how many it has room for.
+CREDIT: Final = 1_000
 
 
 class Hosting:
@@ -57,6 +71,7 @@ class Hosting:
         counters: Counters,
         end: End,
     ) -> None:
+        self._durable: DurablePlane | None = None
         self._settings = settings
         self._sessions = sessions
         self._clients = clients
@@ -73,6 +88,15 @@ class Hosting:
         self._subscriptions = 0  #: how many there have been
         self._subscribers: dict[SubscriptionId, tuple[ClientPort, SubscriptionId]] = {}  #: by our own id
         self._answers: list[ClientPort] = []  #: whose events have been accepted since
+
+    def become_durable(self, plane: DurablePlane) -> None:
+        """Some streams are logged."""
+        self._durable = plane
+
+    def new_id(self) -> SubscriptionId:
+        """An id for a subscription of the broker's."""
+        self._subscriptions += 1
+        return SubscriptionId(self._settings.name, self._settings.incarnation, self._subscriptions)
 
     # Introductions
 
@@ -172,6 +196,8 @@ class Hosting:
         self._invited.pop(connection, None)
         if port is not None and port.connection == connection:
             self._clients.become_gone(port, now)
+            if self._durable is not None:
+                self._durable.readers.on_lost(port)
 
     def remove(self, port: ClientPort) -> Effects:
         """A client is gone for good, and its subscriptions with it."""
@@ -179,8 +205,13 @@ class Hosting:
         self._clients.remove(port)
         for own in port.numbers.values():
             del self._subscribers[own]
-            effects += self._spread.unsubscribe(own)
+            effects += self._withdraw(own)
         return effects
+
+    def _withdraw(self, own: SubscriptionId) -> Effects:
+        if self._durable is not None:
+            self._durable.readers.end_own(own)
+        return self._spread.unsubscribe(own)
 
     def remove_expired(self, now: Instant) -> Effects:
         """Those whose grace time is over."""
@@ -201,8 +232,23 @@ class Hosting:
             case Unsubscribe(subscription):
                 self._check_own(port, subscription)
                 return self._on_unsubscribe(port, subscription)
+            case Credit() | Acknowledge() | Detach() if self._durable is not None:
+                return self._on_reading(port, message, self._durable.readers)
             case _:
                 raise Breach(f"{type(message).__name__} from a client")
+
+    def _on_reading(
+        self, port: ClientPort, message: Credit | Acknowledge | Detach, readers: Readers
+    ) -> Effects:
+        match message:
+            case Credit(subscription, count):
+                readers.credit(port, subscription, count)
+            case Acknowledge():
+                readers.acknowledge(port, message)
+            case Detach(subscription):
+                if readers.detach(port, subscription):
+                    return _said(port, Withdrawn(SubscriptionId(port.name, port.incarnation, subscription)))
+        return []
 
     def _check_own(self, port: ClientPort, subscription: SubscriptionId) -> None:
         if (subscription.subscriber, subscription.incarnation) != (port.name, port.incarnation):
@@ -212,30 +258,57 @@ class Hosting:
 
     def _on_subscribe(self, port: ClientPort, message: Subscribe) -> Effects:
         assert port.connection is not None
-        subscription = message.subscription
+        subscription, resume = message.subscription, message.resume
         own = port.numbers.get(subscription.number)
+        try:
+            filter = parse_filter(message.filter)
+        except FilterError as error:
+            return [Send(port.connection, [Refused(subscription, brief(str(error)), "filter")])]
+        if self._durable is None and resume is not None and _asks_for_more(resume):
+            return _said(port, Refused(subscription, NOT_LOGGED))
+        if resume is not None and resume.durable is not None:
+            return self._subscribe_durably(port, subscription, filter, resume)
         problem = self._no_room(port) if own is None else None
         if problem is None:
-            try:
-                filter = parse_filter(message.filter)
-            except FilterError as error:
-                problem = str(error)
-            else:
-                if own is None:
-                    return self._subscribe(port, subscription, filter)
-                known = self._spread.interests[own]
-                if known.filter == filter:
-                    answer = Confirmed(subscription, tuple(known.partial))
-                    return [Send(port.connection, [answer])] if known.is_installed else []
-                problem = f"{subscription} is {known.text}, and cannot become {filter}"
+            if own is None:
+                return self._subscribe(port, subscription, filter, resume)
+            known = self._spread.interests[own]
+            if known.filter == filter:
+                return self._confirm_again(port, subscription, known, resume)
+            problem = f"{subscription} is {known.text}, and cannot become {filter}"
         return [Send(port.connection, [Refused(subscription, brief(problem))])]
 
-    def _subscribe(self, port: ClientPort, subscription: SubscriptionId, filter: Filter) -> Effects:
-        self._subscriptions += 1
-        own = SubscriptionId(self._settings.name, self._settings.incarnation, self._subscriptions)
+    def _subscribe(
+        self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume | None
+    ) -> Effects:
+        own = self.new_id()
         port.numbers[subscription.number] = own
         self._subscribers[own] = port, subscription
+        if self._durable is not None and self._durable.is_read(filter):
+            self._durable.readers.pass_by(port, subscription, own, filter, resume or Resume(CREDIT))
         return self._spread.subscribe(port, own, filter, subscription.number)
+
+    def _confirm_again(
+        self, port: ClientPort, subscription: SubscriptionId, known: Interest, resume: Resume | None
+    ) -> Effects:
+        """A client is back, and its subscription was kept."""
+        readers = None if self._durable is None else self._durable.readers
+        if readers is not None and readers.resume(port, subscription.number, resume or Resume(CREDIT)):
+            return []
+        return _said(port, Confirmed(subscription, tuple(known.partial))) if known.is_installed else []
+
+    def _subscribe_durably(
+        self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
+    ) -> Effects:
+        problem = self._no_room(port)
+        if problem is None and len(str(resume.durable).encode()) > self._settings.limits.publisher_bytes:
+            problem = f"the name of a durable subscription has at most {self._settings.limits.publisher_bytes} bytes"
+        if self._durable is None or not self._durable.is_read(filter):
+            problem = f"no durable stream has a topic that {filter} could match"
+        if problem is not None or self._durable is None:
+            return _said(port, Refused(subscription, brief(str(problem))))
+        self._durable.readers.read(port, subscription, filter, resume)
+        return []
 
     def _no_room(self, port: ClientPort) -> str | None:
         """Why there can be no further subscription, if there cannot."""
@@ -250,13 +323,20 @@ class Hosting:
         assert port.connection is not None
         own = port.numbers.pop(subscription.number, None)
         if own is not None:
-            return self._spread.unsubscribe(own)
+            return self._withdraw(own)
+        reader = None if self._durable is None else self._durable.readers.of(port, subscription.number)
+        if reader is not None and self._durable is not None:
+            self._subscribers[reader.own] = port, subscription
+            self._durable.readers.end(port, subscription.number)
+            return []
         if any(whose == (port, subscription) for whose in self._subscribers.values()):
             return []  # it is being withdrawn
         return [Send(port.connection, [Withdrawn(subscription)])]
 
     def on_subscribed(self, own: SubscriptionId, partial: tuple[Partition, ...]) -> Effects:
         """The network knows a subscription."""
+        if self._durable is not None and self._durable.on_subscribed(own, partial):
+            return []
         port, subscription = self._subscribers[own]
         return _said(port, Confirmed(subscription, partial))
 
@@ -269,8 +349,10 @@ class Hosting:
         self, own: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
     ) -> Effects:
         """Partitions are over for one."""
-        port, subscription = self._subscribers[own]
-        return _said(port, Upgraded(subscription, cleared, partial))
+        if self._durable is not None:
+            self._durable.readers.on_upgraded(own, cleared, partial)
+        whose = self._subscribers.get(own)
+        return [] if whose is None else _said(whose[0], Upgraded(whose[1], cleared, partial))
 
     # Publishing
 
@@ -285,7 +367,11 @@ class Hosting:
         effects: Effects = []
         for admitted in admission.admitted:
             self._counters.published += len(admitted.events)
-            if admitted.stream in self._reliable:
+            if self._durable is not None and admitted.stream in self._durable.streams:
+                numbers = [publication.n for publication in admitted.batch.publications]
+                port.unsafe.update(dict.fromkeys(numbers))
+                self._durable.publish(port, admitted.stream, admitted.batch.publications)
+            elif admitted.stream in self._reliable:
                 if port.lapses_marked != self._node.lapses.heard:
                     effects += self._mark(port, admitted.batch.publications[0].n - 1)
                 port.unsafe.update(
@@ -296,6 +382,8 @@ class Hosting:
                 effects += self._delivery.route(admitted.stream, admitted.batch, admitted.events, None)
         self._counters.duplicates += len(admission.duplicates)
         self._counters.rejected += len(admission.rejected)
+        if self._durable is not None:  # where events are is said before they are acknowledged
+            effects += self._durable.take_effects()
         answers: list[Message] = [*admission.rejected]
         port.accepted_upto = max(port.accepted_upto, publications[-1].n)
         if not port.unsafe:
@@ -309,6 +397,12 @@ class Hosting:
             port = self._clients.get(publication.publisher)
             if port is not None and port.unsafe.pop(publication.n, 0) is None:
                 self._answers.append(port)
+
+    def on_logged(self, port: ClientPort, numbers: Sequence[int]) -> None:
+        """Events of a durable stream are on disk, or were refused."""
+        for n in numbers:
+            port.unsafe.pop(n, None)
+        self._answers.append(port)
 
     def on_lapse(self, lapse: Lapse) -> Effects:
         """Events may be missing: clients hear so, and others up to where ours have published."""
@@ -324,14 +418,19 @@ class Hosting:
         return self._node.mark(min(self._reliable), port.name, upto)
 
     def accept(self) -> Effects:
-        """Tell those whose events have been accepted since."""
-        effects: Effects = []
+        """Tell those whose events have been accepted since; where events are logged, after they were told where."""
+        effects: Effects = [] if self._durable is None else self._durable.take_effects()
         answers, self._answers = self._answers, []
         for port in dict.fromkeys(answers):
             upto = next(iter(port.unsafe)) - 1 if port.unsafe else port.accepted_upto
             if port.connection is not None:
                 effects.append(Send(port.connection, [Accepted(upto)]))
         return effects
+
+
+def _asks_for_more(resume: Resume) -> bool:
+    """Whether a subscription is to be more than one that begins now and ends with its client."""
+    return bool(resume.durable or resume.token) or resume.start is not None
 
 
 def _said(port: ClientPort, message: Message) -> Effects:

@@ -39,6 +39,12 @@ class Stream:
     topics: tuple[str, ...]  #: patterns
     order: Order = Order.FIFO
     guarantee: Guarantee = Guarantee.BEST_EFFORT
+    pubends: int = 1  #: of a durable one: how many each broker has for its publishers
+    sequencer: str | None = None  #: where the one pubend is of a stream in total order
+    retain_ns: int | None = (
+        None  #: events that are older go, though somebody may want them (R1.15); None: never
+    )
+    retain_bytes: int | None = None  #: and so do the oldest of more than this in one pubend
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +76,24 @@ class Settings:
     held_max: int = 10_000  #: publications held for a neighbour while tables are exchanged
     held_bytes_max: int = 64 * 1024 * 1024  #: and their bytes
 
+    silence_every_ns: int = (
+        100 * MILLISECOND
+    )  #: how often a pubend says that there is nothing new, for a while
+    report_every_ns: int = 250 * MILLISECOND  #: how often what was delivered and acknowledged is told (R1.30)
+    cache_bytes: int = 64 * 1024 * 1024  #: of events of one pubend kept in memory
+    expire_after_ns: int | None = (
+        None  #: durable subscriptions that nobody reads for so long end; None: never
+    )
+
     @property
     def is_reliable(self) -> bool:
         """Whether any stream is."""
         return any(stream.guarantee is Guarantee.RELIABLE for stream in self.streams)
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether any stream is."""
+        return any(stream.guarantee is Guarantee.DURABLE for stream in self.streams)
 
     def node(self) -> NodeSettings:
         """The broker as a node of the overlay."""
@@ -94,7 +114,7 @@ class Settings:
             refill=self.refill,
             is_reliable=self.is_reliable,
             floods=is_flooding,
-            spreads=not is_flooding or self.is_reliable,
+            spreads=not is_flooding or self.is_reliable or self.is_durable,
             features=(f"routing={self.routing}",),
             trace_forwards=self.trace_forwards,
             subscriptions_max=self.subscriptions_max,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from holdfast.broker.durable.inspection import durable_status
 from holdfast.messages.overlay import Role
 from holdfast.messages.subscriptions import Partition
 from holdfast.node.node import Node
@@ -37,6 +38,7 @@ def status_of(broker: Broker) -> dict[str, Any]:
             "own": sum(len(port.numbers) for port in clients),
         },
         "overlay": _overlay(broker),
+        "durable": None if broker.durable is None else durable_status(broker.durable),
         "counters": asdict(broker.counters),
     }
 

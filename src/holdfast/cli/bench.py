@@ -16,7 +16,9 @@ from rich.table import Table
 from holdfast.bench.figure import figure_rows, put_section
 from holdfast.bench.matching import Job, Measurement, jobs, measure_all
 from holdfast.bench.report import COLUMNS, FIGURE_COLUMNS, figures, markdown, rows
+from holdfast.cli.bench_durable import add_durable
 from holdfast.cli.bench_overlay import add_overlay
+from holdfast.cli.bench_peers import add_peers
 from holdfast.cli.failure import Failure
 from holdfast.cli.progress import progress
 
@@ -24,7 +26,7 @@ __all__ = ["add_arguments"]
 
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast bench matching|network|overlay …`."""
+    """`holdfast bench matching|network|overlay|peers …`."""
     group = commands.add_parser("bench", help="measure")
     benchmarks = group.add_subparsers(title="benchmarks", required=True)
     matching = benchmarks.add_parser(
@@ -45,6 +47,8 @@ def add_arguments(commands: Any) -> None:
     )
     network.set_defaults(run=run_network)
     add_overlay(benchmarks)
+    add_durable(benchmarks)
+    add_peers(benchmarks)
     for benchmark in (matching, network):
         benchmark.add_argument("--json", action="store_true", help="one JSON object per measurement")
         benchmark.add_argument(

@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.cli.children import hold_leash
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.targets import add_network_arguments, loaded_network
+from holdfast.errors import EnvironmentsFault
 from holdfast.runtime import logs
 from holdfast.runtime.broker_process import BrokerService, CannotListen, run_broker
 from holdfast.runtime.disk import CannotStore, DamagedFile, next_incarnation
@@ -48,10 +49,17 @@ def run(options: argparse.Namespace) -> int:
         try:
             settings = network.settings(entry.name, _incarnation(entry))
             return run_broker(
-                settings, entry.listen, entry.admin, insecure=network.insecure, on_start=_say_listening
+                settings,
+                entry.listen,
+                entry.admin,
+                data=entry.data if settings.is_durable else None,
+                insecure=network.insecure,
+                on_start=_say_listening,
             )
         except CannotListen as error:
             raise Trouble(f"{entry.name}: {error}") from error
+        except EnvironmentsFault as error:  # of its disk
+            raise Trouble(f"the folder of {entry.name}, {entry.data}: {error}") from error
         finally:
             handler.close()
 

@@ -23,6 +23,7 @@ DEFAULT_FILE: Final = """\
 #   holdfast status                  says how it is
 #   holdfast network plan            says what would stop if some of it failed
 #   holdfast sub "orders/#"          shows what is published; holdfast pub orders/eu < events publishes
+#   holdfast stream ls               says what is logged, and who still needs it
 #
 # A line like '#delta = 0' shows a default: take away the '#' and change it. Above this file stand the variables
 # HOLDFAST_ROUTING, HOLDFAST_LIMITS_PAYLOAD_BYTES … of the environment, above those '--set routing=flooding' and
@@ -54,7 +55,7 @@ listen = "127.0.0.1:7000"
 # address = "broker-1.example.org:7000"
 # Health (/livez, /readyz, /startupz), /metrics for Prometheus, and /status. Without it there are none.
 admin = "127.0.0.1:7100"
-# Its folder, beside this file unless it begins with '/'; what is not said is "data/" and the broker's name.
+# Its folder, with its logs, beside this file unless it begins with '/'; what is not said is "data/" and its name.
 # data = "data/root"
 
 [[broker]]
@@ -76,13 +77,35 @@ admin = "127.0.0.1:7102"
 name = "everything"
 # Patterns: '+' is one level, '#' the rest.
 topics = ["#"]
-# What is promised. "best-effort": never a duplicate, nothing more than TCP between live neighbours. "reliable": once
-# and in order, to everybody who is subscribed, while at most delta brokers or links are down; beyond that late, or
-# announced as a gap. "durable" and "archived" do not exist yet.
-#guarantee = "best-effort"
-# "fifo": the events of one publisher arrive in the order of their numbers; "none": as they come. "total" does not
-# exist yet, and never will with "reliable".
+# What is promised. "durable": accepted means on the disk of the publisher's broker, one copy of it; subscribers get
+# everything once and in order, and may leave and return, anywhere; what is given up early is announced as a gap.
+# "reliable": once and in order, to everybody who is subscribed, while at most delta brokers or links are down; beyond
+# that late, or announced as a gap. "best-effort": never a duplicate, nothing more than TCP between live neighbours.
+# A network cannot have durable and reliable streams together yet; "archived" does not exist yet.
+#guarantee = "durable"
+# "fifo": the events of one publisher arrive in the order of their numbers; "none": as they come; "total": all
+# subscribers see all events in the same order, which is that of one log, so only with "durable".
 #order = "fifo"
+# Where that log is; the root, unless another broker is named.
+# sequencer = "root"
+# How many logs a broker has for its publishers. More than one only help where one disk is not enough.
+#pubends = 1
+# Of what not everybody has acknowledged, how old it may become before it goes all the same ("90s", "12h", "7d"), and
+# how large a log may; "forever" and "unlimited" let those who never come back fill the disk.
+#retain = "forever"
+#retain_bytes = "10GiB"
+
+
+# Durable streams. The same for all brokers.
+[durable]
+# A durable subscription that nobody has read for so long ends: its name is free, and what it has not read may go.
+#expire_after = "never"
+# How much of each log a broker keeps in memory, in bytes, for those who are a little behind.
+#cache_bytes = 67108864
+# How often brokers tell each other what was delivered and acknowledged, so that logs can forget it.
+#report_every_ms = 250
+# How often a log that has nothing new says so.
+#silence_every_ms = 100
 
 
 # How events of reliable streams are known to be safe. The same for all brokers.

@@ -27,6 +27,8 @@ COMMANDS: Final = (
     "pub",
     "sub",
     "status",
+    "stream",
+    "subscription",
     "network",
     "filter",
     "match",

@@ -11,7 +11,7 @@ from itertools import islice, permutations
 from typing import Any, Final
 
 from holdfast.cli.words import NAMES_MAX, counted, listed, they_are
-from holdfast.messages.streams import Guarantee
+from holdfast.messages.streams import Guarantee, Order
 from holdfast.runtime.network_file import Network
 from holdfast.runtime.network_survival import Apart, Attachment, Client, Failures, Link, Survival, Tree
 
@@ -34,6 +34,7 @@ class Plan:
         self._is_cut_short = len(found) > LOOKED_AT_MAX
         self._beyond = sorted(found[:LOOKED_AT_MAX], key=lambda apart: -apart.pairs)
         self._crossed = list(self.survival.crossed_links()) if network.delta > 1 else []
+        self._root = next(broker.name for broker in network.brokers if broker.parent is None)
         self._edge = [name for name in tree.brokers if len(tree.beside(name)) == 1]
 
     def streams(self, guarantee: Guarantee) -> list[str]:
@@ -53,6 +54,23 @@ class Plan:
             yield from (f"- {line}" for line in self._within())
         yield ""
         yield from self._beyond_lines()
+        if durable := self.streams(Guarantee.DURABLE):
+            yield ""
+            yield from self._durable_lines(durable)
+
+    def _durable_lines(self, durable: list[str]) -> Iterator[str]:
+        """Of streams that are logged nothing is lost by failures, only late; but there is one copy of it."""
+        total = [each.name for each in self.network.streams if each.order is Order.TOTAL]
+        yield (
+            f"On {counted(len(durable), 'durable stream')} ({listed(durable)}) every event is on one disk, that of its"
+            f" publisher's broker{' or of the sequencer' if total else ''}. While that broker is down, or there is no"
+            " way to it, what others have not had yet waits for it, and comes in order when it is back. If its disk is"
+            " lost, so is what is only there."
+        )
+        for stream in self.network.streams:
+            if stream.order is Order.TOTAL:
+                sequencer = stream.sequencer or self._root
+                yield f"- {stream.name} is in total order: while {sequencer} is down nobody publishes there."
 
     def _within(self) -> Iterator[str]:
         if reliable := self.streams(Guarantee.RELIABLE):

@@ -1,8 +1,10 @@
 """`holdfast pub [TOPIC]`: publishes what stands on standard input, one event in JSON per line.
 
 Many events are on their way at a time; a line that is wrong, or that the network refuses, is reported with its
-number and the others go on. An event keeps the number it has (``n``) if it has no publisher or is ours; what
-somebody else published is published again under our name, with a number of our own and the time of now.
+number and the others go on. With ``--json`` every line's receipt is written to standard output: the pubend and tick
+under which its event was accepted, or why it was not. An event keeps the number it has (``n``) if it has no publisher
+or is ours; what somebody else published is published again under our name, with a number of our own and the time of
+now.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any, Final
@@ -45,12 +47,16 @@ REPORTS_MAX: Final = 1_000
 
 INPUT: Final = "standard input"
 
+#: Takes what became of the event of a line.
+Say = Callable[[int, Sent, Receipt | Refused], None]
+
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast pub [TOPIC] [--name NAME] [--window N] [--timeout S] [--url URL] [--insecure]`."""
+    """`holdfast pub [TOPIC] [--name NAME] [--json] [--window N] [--timeout S] [--url URL] [--insecure]`."""
     command = commands.add_parser("pub", help="publish events from standard input, JSON Lines")
     command.add_argument("topic", nargs="?", metavar="TOPIC", help="of the events that do not say theirs")
     command.add_argument("--name", metavar="NAME", help="who publishes [a name nobody had before]")
+    command.add_argument("--json", action="store_true", help="one JSON object per event: its receipt")
     command.add_argument(
         "--window", type=count, default=512, metavar="N", help="events on their way at a time [512]"
     )
@@ -73,7 +79,8 @@ def run(options: argparse.Namespace) -> int:
 
 async def _publish(options: argparse.Namespace, target: Target) -> int:
     async with connected(target, options.name, options.timeout) as network:
-        publishing = Publishing(network, options.topic, options.window, options.timeout)
+        say = _write_receipt if options.json else None
+        publishing = Publishing(network, options.topic, options.window, options.timeout, say)
         started = time.monotonic()
         try:
             async for line, data in _input_lines():
@@ -94,10 +101,13 @@ async def _publish(options: argparse.Namespace, target: Target) -> int:
 class Publishing:
     """Lines on their way to the network, and what became of them."""
 
-    def __init__(self, network: Network, topic: str | None, window: int, timeout: float) -> None:
+    def __init__(
+        self, network: Network, topic: str | None, window: int, timeout: float, say: Say | None = None
+    ) -> None:
         self._network = network
         self._topic = topic
         self._with_topic = "" if topic is None else f'{{"topic":{dump_json(topic)},'
+        self._say = say
         self._window = window
         self._timeout = timeout
         self._publisher: Publisher = network.publisher(window=window, timeout=timeout)
@@ -177,7 +187,9 @@ class Publishing:
         while self._pending and (outcome := self._pending[0][1].outcome) is not None:
             if not isinstance(outcome, Receipt | Refused):
                 raise outcome
-            line, _ = self._pending.popleft()
+            line, sent = self._pending.popleft()
+            if self._say is not None:
+                self._say(line, sent, outcome)
             if isinstance(outcome, Receipt):
                 self.accepted += 1
                 self.duplicates += outcome.duplicate
@@ -201,6 +213,16 @@ class Publishing:
         if self._pending:
             parts.append(f"{len(self._pending):,} not known to be accepted")
         return ", ".join(parts)
+
+
+def _write_receipt(line: int, sent: Sent, outcome: Receipt | Refused) -> None:
+    told: dict[str, object] = {"line": line, "publisher": sent.id.publisher, "n": sent.id.n}
+    if isinstance(outcome, Receipt):
+        place = {"pubend": outcome.pubend, "tick": outcome.tick, "duplicate": outcome.duplicate}
+        told |= {"accepted": True, **place}
+    else:
+        told |= {"accepted": False, "reason": outcome.reason}
+    sys.stdout.write(dump_json(told) + "\n")
 
 
 def _with_topic(text: str, topic: str) -> str:

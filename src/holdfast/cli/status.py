@@ -18,11 +18,13 @@ from rich.text import Text
 from holdfast.cli.admin_page import NoAnswer, status_page
 from holdfast.cli.arguments import seconds
 from holdfast.cli.console import OutputConsole
+from holdfast.cli.durable_view import DurableView
 from holdfast.cli.status_overlay import OverlayView
 from holdfast.cli.targets import add_network_arguments, loaded_network
+from holdfast.cli.words import duration
 from holdfast.runtime.network_file import BrokerEntry, Network
 
-__all__ = ["Answer", "Rates", "add_arguments", "ask_once", "client_count", "duration", "rates_between"]
+__all__ = ["Answer", "Rates", "add_arguments", "ask_once", "client_count", "rates_between"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,10 @@ class Answer:
         absent = [_neighbour(one) for one in self._absent()]
         if absent:
             return f"is without {', '.join(absent)}"
-        return "" if self.page["ready"] else "is not ready yet"
+        if not self.page["ready"]:
+            return "is not ready yet"
+        problems = DurableView({self.broker.name: self.page}).problems()
+        return next((problem for _, problem in problems), "")
 
     def _absent(self) -> list[Mapping[str, Any]]:
         """The neighbours it does not speak with."""
@@ -102,7 +107,8 @@ def run(options: argparse.Namespace) -> int:
         found = {
             "network": network.name,
             "brokers": [answer.as_json() for answer in answers],
-            "overlay": _view(network, answers).as_json(),
+            "overlay": OverlayView(network, _pages(answers)).as_json(),
+            "durable": DurableView(_pages(answers)).as_json(),
         }
         sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
     else:
@@ -176,15 +182,17 @@ def _show(network: Network, answers: list[Answer]) -> None:
     for answer in answers:
         if answer.trouble and not answer.lacks_only(silent):
             console.print(Text(f"{answer.broker.name} {answer.trouble}.", style="bold red"), soft_wrap=True)
-    for line in _view(network, answers).lines():
+    pages = _pages(answers)
+    for line in (*OverlayView(network, pages).lines(), *DurableView(pages).lines()):
         console.print(Text(line), soft_wrap=True)
     if up:
         console.print(_table(answers))
 
 
-def _view(network: Network, answers: list[Answer]) -> OverlayView:
+def _pages(answers: list[Answer]) -> dict[str, Mapping[str, Any]]:
+    """What those say who are who they should be."""
     pages = {answer.broker.name: answer.page for answer in answers if answer.page is not None}
-    return OverlayView(network, {name: page for name, page in pages.items() if page["name"] == name})
+    return {name: page for name, page in pages.items() if page["name"] == name}
 
 
 def _table(answers: list[Answer]) -> Table:
@@ -219,14 +227,3 @@ def client_count(page: Mapping[str, Any]) -> int:
 def _neighbour(neighbour: Mapping[str, Any]) -> str:
     name, state = neighbour["name"], neighbour["state"]
     return str(name) if state == "active" else f"{name} ({state})"
-
-
-def duration(elapsed: float) -> str:
-    """A time as people say it, in its two largest units."""
-    left = int(elapsed)
-    parts: list[str] = []
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        if left >= size or (unit == "s" and not parts):
-            parts.append(f"{left // size} {unit}")
-            left %= size
-    return " ".join(parts[:2])

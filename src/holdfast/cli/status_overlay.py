@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from holdfast.cli.words import counted, listed, they_are
+from holdfast.cli.words import counted, listed, moment, they_are
 from holdfast.messages.streams import Guarantee
 from holdfast.runtime.network_file import Network
 from holdfast.runtime.network_survival import Failures, Survival, Tree, link
@@ -151,7 +151,7 @@ class OverlayView:
         lapses = self._lapses()
         if not lapses or all(each.guarantee is not Guarantee.RELIABLE for each in self._network.streams):
             return
-        times = list(dict.fromkeys(map(_minute, sorted(lapses.values()))))
+        times = list(dict.fromkeys(map(moment, sorted(lapses.values()))))
         noticed = [
             name for name in self._survival.tree.brokers if name in lapses
         ]  # not clients, which echo it
@@ -173,10 +173,3 @@ class OverlayView:
             "lapses": [{"by": by, "at": at.isoformat()} for by, at in self._lapses().items()],
             "words": list(self.lines()),
         }
-
-
-def _minute(at: datetime) -> str:
-    """A time as the clock on the wall has it, with the day if that is not today."""
-    local = at.astimezone()
-    is_today = local.date() == datetime.now(local.tzinfo).date()
-    return f"{local:%H:%M}" if is_today else f"{local:%Y-%m-%d %H:%M}"

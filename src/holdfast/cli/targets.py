@@ -144,6 +144,8 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
     except CallersFault as error:
         raise Failure(str(error)) from error
     except TakenOver as error:
+        if error.durable is not None:
+            raise Trouble(str(error)) from error
         raise Trouble(f"{error} and has taken over; give one of the two another --name") from error
     except EnvironmentsFault as error:
         raise Trouble(str(error)) from error

@@ -26,10 +26,9 @@ from holdfast.client.aio_subscription import Subscription
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT
 from holdfast.client.errors import Closed, InvalidOption
 from holdfast.client.numbers import Numbers
+from holdfast.client.options import check_name
 from holdfast.client.port import stored_identity, way_to
 from holdfast.client.settings import Settings
-from holdfast.errors import InvalidEvent
-from holdfast.events.event import make_event
 
 __all__ = ["Connecting", "Network", "Publisher", "Receipt", "Sent", "State", "Subscription", "connect"]
 
@@ -87,7 +86,7 @@ def connect(
     way = way_to(url, broker, insecure=insecure)
     listening = None if listen is None else way.listen(listen)
     if name is not None:
-        _check_name(name)
+        check_name("name", name)
     elif state is not None:
         raise InvalidOption("state", "needs a name to keep numbers for")
     if listen is not None and not member:
@@ -100,15 +99,6 @@ def connect(
         return Network(settings, numbers, way.dial, url, listening)
 
     return Connecting(make, timeout)
-
-
-def _check_name(name: str) -> None:
-    try:
-        made = make_event("name", publisher=name)
-    except InvalidEvent as error:
-        raise InvalidOption("name", error.problem) from None
-    if not made.publisher:
-        raise InvalidOption("name", "is empty")
 
 
 def _identity(name: str | None, state: Path | None) -> tuple[int, Numbers]:

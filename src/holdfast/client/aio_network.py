@@ -10,22 +10,16 @@ from typing import Any, Final
 
 from holdfast.client import effect as effects
 from holdfast.client.aio_publishing import Attributes, Outbox, Publisher, Receipt, packed_event
-from holdfast.client.aio_subscription import OnGap, OnUpgrade, Subscription
+from holdfast.client.aio_subscription import Subscription
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
-from holdfast.client.errors import (
-    Closed,
-    InvalidOption,
-    NotAvailable,
-    Refused,
-    TakenOver,
-    TimedOut,
-    Unreachable,
-)
+from holdfast.client.errors import Closed, InvalidOption, TakenOver, TimedOut, Unreachable
 from holdfast.client.input import Leave, Open, Submit
 from holdfast.client.newcomer import Newcomer
 from holdfast.client.numbers import Numbers
+from holdfast.client.options import Acknowledging, OnGap, OnUpgrade, Options, Start
 from holdfast.client.port import Dial, Listen, Port
 from holdfast.client.protocol import ClientCore
+from holdfast.client.refusal import refusal
 from holdfast.client.settings import Settings
 from holdfast.errors import HoldfastError
 from holdfast.filters.parse import parse_filter
@@ -34,7 +28,6 @@ from holdfast.messages.session import Farewell
 
 __all__ = ["Network", "State"]
 
-BUFFER_MAX: Final = 1_000_000
 _LOGGER: Final = logging.getLogger("holdfast.client")
 
 
@@ -172,10 +165,11 @@ class Network:
         filter: str,
         *,
         durable: str | None = None,
-        start: object = "now",
+        start: Start = "now",
         buffer: int = 1000,
         on_gap: OnGap = "item",
         silence: bool = False,
+        acknowledge: Acknowledging = "manual",
         whole: bool = False,
         on_upgrade: OnUpgrade | None = None,
         timeout: float | None = DEFAULT_TIMEOUT,
@@ -185,33 +179,27 @@ class Network:
         Where parts of the network cannot be reached the confirmation is partial, and is upgraded when they can be:
         ``on_upgrade`` is called then. ``whole`` waits for that.
 
-        :raises FilterError: at once, if the filter is none.
-        :raises NotAvailable: naming what does not exist yet.
+        On streams that are logged: a subscription with a ``durable`` name is kept when it is left, goes on where it
+        was committed, and is ended by ``unsubscribe``; ``acknowledge="auto"`` commits by the way. A new one begins
+        at ``start``: now, at the earliest event there is, at a time, or behind a token. ``silence`` asks to be told
+        where nothing matched.
+
+        :raises FilterError: at once, if the filter is none; so is InvalidOption.
         :raises TimedOut: on entering, if there is no confirmation in time.
         :raises NotCovered: on entering, with ``whole``, if it is still partial then.
+        :raises TokenAhead: on entering, if the network has never come to the token.
+        :raises OtherFilter: on entering, if the durable name has another filter.
         :raises Refused: on entering, if the broker will not have it.
         """
-        self._refuse_closed()
-        if durable is not None:
-            raise NotAvailable("durable subscriptions")
-        if start != "now":
-            raise NotAvailable("subscriptions that start in the past")
-        if silence:
-            raise NotAvailable("silences")
-        if on_gap not in ("item", "raise"):
-            raise InvalidOption("on_gap", f"is {on_gap!r}; expected 'item' or 'raise'")
-        if not isinstance(buffer, int) or not 1 <= buffer <= BUFFER_MAX:
-            raise InvalidOption("buffer", f"is {buffer!r}; expected a number of items from 1 to {BUFFER_MAX}")
-        canonical = filter_text(parse_filter(filter))
-        return Subscription(
-            self,
-            canonical,
-            buffer=buffer,
-            on_gap=on_gap,
-            whole=whole,
-            on_upgrade=on_upgrade,
-            timeout=timeout,
+        return self.subscription(
+            filter,
+            Options(buffer, on_gap, silence, durable, start, acknowledge, whole, on_upgrade, timeout),
         )
+
+    def subscription(self, filter: str, options: Options) -> Subscription:
+        """The same, with options that are checked."""
+        self._refuse_closed()
+        return Subscription(self, filter_text(parse_filter(filter)), options)
 
     # What publishers and subscriptions call
 
@@ -250,6 +238,11 @@ class Network:
             case effects.Delivered(number):
                 if number in self._subscriptions:
                     self._subscriptions[number].on_delivered(effect)
+            case effects.Stretch(number):
+                if number in self._subscriptions:
+                    self._subscriptions[number].on_stretch(effect)
+            case effects.Placed():
+                self._outbox.on_placed(effect)
             case effects.Acknowledged():
                 self._outbox.on_acknowledged(effect)
             case effects.NotAccepted():
@@ -263,15 +256,23 @@ class Network:
                 self._become(State.AWAY)
             case effects.Ended(farewell, reason):
                 self._end(self._error(farewell, reason))
-            case effects.Subscribed(number, partial):
+            case effects.Subscribed(number):
                 if number in self._subscriptions:
-                    self._subscriptions[number].on_subscribed(partial)
+                    self._subscriptions[number].on_subscribed(effect)
+            case effects.Committed(number, ticket):
+                if number in self._subscriptions:
+                    self._subscriptions[number].on_committed(ticket)
             case effects.Upgraded(number):
                 if number in self._subscriptions:
                     self._subscriptions[number].on_upgraded(effect)
-            case effects.SubscriptionRefused(number, problem):
+            case effects.SubscriptionRefused(number):
                 if number in self._subscriptions:
-                    self._subscriptions.pop(number).fail(Refused(problem))
+                    refused = self._subscriptions.pop(number)
+                    refused.fail(refusal(effect, refused.filter))
+            case effects.Ousted(number, reason):
+                if number in self._subscriptions:
+                    ousted = self._subscriptions.pop(number)
+                    ousted.fail(TakenOver(self.name, durable=ousted.durable, reason=reason))
             case effects.Unsubscribed(number):
                 if number in self._subscriptions:
                     self._subscriptions[number].on_unsubscribed()

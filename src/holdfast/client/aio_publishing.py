@@ -10,12 +10,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Self
 
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
-from holdfast.client.effect import Acknowledged, NotAccepted
+from holdfast.client.effect import Acknowledged, NotAccepted, Placed
 from holdfast.client.errors import Closed, InvalidOption, Refused, TakenOver, TimedOut, Unknown
 from holdfast.client.numbers import Numbers
 from holdfast.errors import HoldfastError
@@ -23,7 +23,8 @@ from holdfast.events.event import make_event
 from holdfast.events.packed import pack
 from holdfast.events.value import Value
 from holdfast.identity import EventId
-from holdfast.messages.publications import Publication
+from holdfast.messages.durable import Run
+from holdfast.messages.publications import PUBLICATIONS_MAX, Publication
 
 __all__ = ["Attributes", "Outbox", "Publisher", "Receipt", "Sent", "packed_event"]
 
@@ -35,7 +36,11 @@ UNKNOWN_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The event is accepted, as this tick of this pubend; ``duplicate``: it had been before."""
+    """The event is accepted, as this tick of this pubend; ``duplicate``: it had been before.
+
+    On streams that are not logged the pubend is the publisher and the tick its number. A tick of 0: it was logged so
+    long ago that nobody knows where.
+    """
 
     pubend: str
     tick: int
@@ -122,6 +127,7 @@ class Outbox:
         self._queue: list[Publication] = []  # of this turn, to be submitted at its end
         self._pending: deque[Sent] = deque()
         self._refused: dict[int, str] = {}  # numbers in _pending, and why
+        self._placed: dict[int, Receipt] = {}  # numbers that are logged and not acknowledged yet
         self._unknown: dict[int, Sent] = {}
         self._room = Waiters()
         self._ended: HoldfastError | None = None
@@ -162,21 +168,37 @@ class Outbox:
         """The event that went out under this number and is asked for again; what it holds was decided then."""
         sent = self._unknown.get(n)
         if sent is not None and isinstance(sent.outcome, Receipt):
-            sent.outcome = Receipt(self.name, n, duplicate=True)
+            sent.outcome = replace(sent.outcome, duplicate=True)
         return sent
 
     def on_acknowledged(self, effect: Acknowledged) -> None:
         """Settle everything up to a number."""
         duplicates = frozenset(effect.duplicates)
         pending, upto, name, refused = self._pending, effect.upto, self.name, self._refused
+        placed, self._placed = self._placed, {}
         while pending and pending[0].n <= upto:
             sent = pending.popleft()
             if refused and sent.n in refused:
                 sent.settle(Refused(refused.pop(sent.n), event=sent.id))
             else:
-                sent.settle(Receipt(name, sent.n, sent.n in duplicates))
+                receipt = placed.pop(sent.n, None) if placed else None
+                sent.settle(receipt or Receipt(name, sent.n, sent.n in duplicates))
+        if placed:
+            self._placed = {n: receipt for n, receipt in placed.items() if n > upto}
         self._settle_refused_head()
         self._room.wake()
+
+    def on_placed(self, effect: Placed) -> None:
+        """Events are logged; the first that is said of one counts, since what is sent again is a repeat."""
+        for runs, is_repeat in ((effect.runs, False), (effect.repeats, True)):
+            for run in runs:
+                self._place(effect.pubend, run, is_repeat=is_repeat)
+
+    def _place(self, pubend: str, run: Run, *, is_repeat: bool) -> None:
+        first, tick, count = run
+        if self._pending and first <= self._pending[-1].n:
+            for i in range(min(count, PUBLICATIONS_MAX)):
+                self._placed.setdefault(first + i, Receipt(pubend, tick + i if tick else 0, is_repeat))
 
     def on_not_accepted(self, effect: NotAccepted) -> None:
         """An event is refused; it is settled in its turn."""

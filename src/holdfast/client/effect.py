@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from holdfast.client.item import Gap
+from holdfast.messages.durable import Run
 from holdfast.messages.publications import Copy, Publication
 from holdfast.messages.session import Farewell
 from holdfast.messages.subscriptions import Partition
+from holdfast.messages.ticks import Tick
 from holdfast.overlay.transport import TransportEffect
+from holdfast.streams.checkpoint_token import Token
 
 __all__ = [
     "Acknowledged",
     "Away",
+    "Committed",
     "Delivered",
     "Effect",
     "Ended",
     "NotAccepted",
+    "Ousted",
+    "Placed",
     "Ready",
+    "Stretch",
     "Subscribed",
     "SubscriptionRefused",
     "Unsubscribed",
@@ -57,6 +65,16 @@ class Acknowledged:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Submitted events are on disk, and where; ``Acknowledged`` follows. ``repeats`` had been logged before."""
+
+    pubend: str
+    incarnation: int
+    runs: tuple[Run, ...]
+    repeats: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NotAccepted:
     """The broker refused this event for good."""
 
@@ -70,6 +88,7 @@ class Subscribed:
 
     number: int
     partial: tuple[Partition, ...]
+    token: Token = field(default_factory=Token)  #: where it begins in the pubends of streams that are logged
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +102,32 @@ class Upgraded:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRefused:
-    """The broker will not have this filter; the subscription is over."""
+    """The broker will not have it; the subscription is over."""
 
     number: int
     problem: str
+    code: str = ""  #: as in ``messages.subscriptions.Refused``
+
+
+@dataclass(frozen=True, slots=True)
+class Ousted:
+    """Somebody else reads this durable subscription now; here it is over."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a durable subscription committed up to this ticket is on its broker's disk."""
+
+    number: int
+    ticket: int
 
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribed:
-    """The network has forgotten the subscription."""
+    """The network has forgotten the subscription; or keeps it, and does not send anything any more."""
 
     number: int
 
@@ -105,16 +141,46 @@ class Delivered:
     copies: list[Copy | None]  #: one per item
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """How one subscription goes on in one pubend of a logged stream, from where it stood.
+
+    It stood at ``after``; up to ``lost_through``, if that is above, something may have matched and is gone; then come
+    these events, each at its tick; and up to ``upto`` nothing else matched [R1.7].
+    """
+
+    number: int
+    pubend: str
+    incarnation: int
+    after: Tick
+    lost_through: Tick
+    reason: str
+    publications: Sequence[Publication]
+    ticks: Sequence[Tick]
+    upto: Tick
+
+    @property
+    def gap(self) -> Gap | None:
+        """What is lost at its beginning."""
+        if self.lost_through <= self.after:
+            return None
+        return Gap(self.pubend, self.after, self.lost_through, self.reason)
+
+
 Effect = (
     TransportEffect
     | Ready
     | Away
     | Ended
     | Acknowledged
+    | Placed
     | NotAccepted
     | Subscribed
     | Upgraded
     | SubscriptionRefused
     | Unsubscribed
+    | Ousted
+    | Committed
     | Delivered
+    | Stretch
 )

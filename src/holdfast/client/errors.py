@@ -6,13 +6,14 @@
     ├── CallersFault
     │   ├── InvalidUrl         no address of a network
     │   ├── InvalidOption      an argument that can never work
-    │   ├── NotAvailable       asked for something that does not exist yet
     │   └── Closed             the network, publisher or subscription was closed here
     └── NetworksFault
         ├── NotCovered         parts of the network cannot be reached, and all of it was wanted
         ├── Refused            certainly not accepted, and never will be
+        │   └── OtherFilter    a durable subscription of this name is there, with another filter
         ├── Unknown            an event that may or may not be accepted; publish it again with the same number
-        ├── TakenOver          another client came under the same name
+        ├── TokenAhead         a token of what the network has never seen, or has lost
+        ├── TakenOver          another client came under the same name, or reads the durable subscription
         ├── Unreachable        no broker to be had
         ├── TimedOut           what was waited for did not come in time
         └── GapFound           something is missing here, for those who asked to be told so by an exception
@@ -31,11 +32,12 @@ __all__ = [
     "InvalidOption",
     "InvalidUrl",
     "NetworksFault",
-    "NotAvailable",
     "NotCovered",
+    "OtherFilter",
     "Refused",
     "TakenOver",
     "TimedOut",
+    "TokenAhead",
     "Unknown",
     "Unreachable",
 ]
@@ -59,14 +61,6 @@ class InvalidOption(CallersFault, ValueError):
         self.problem = problem
 
 
-class NotAvailable(CallersFault):
-    """Asked for something that does not exist yet; it is refused by name rather than ignored."""
-
-    def __init__(self, feature: str) -> None:
-        super().__init__(f"{feature} do not exist yet")
-        self.feature = feature
-
-
 class Closed(CallersFault):
     """The network, publisher or subscription was closed, by the caller's own doing."""
 
@@ -82,6 +76,18 @@ class Refused(NetworksFault):
         super().__init__(f"{event}: {reason}" if event else reason)
         self.reason = reason
         self.id = event
+
+
+class OtherFilter(Refused):
+    """There is a durable subscription of this name, and it has another filter; end it first, or take another name."""
+
+
+class TokenAhead(NetworksFault):
+    """A token names places that the network has not come to: it is another network's, or a log was restored."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Unknown(NetworksFault):
@@ -103,11 +109,16 @@ class NotCovered(NetworksFault):
 
 
 class TakenOver(NetworksFault):
-    """Another client connected under the same name; this one is over and stays away."""
+    """Another client connected under the same name, and this one is over; or it reads the durable subscription.
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"another client connected as {name!r}")
+    Then only that is over here, and ``durable`` is its name.
+    """
+
+    def __init__(self, name: str, *, durable: str | None = None, reason: str = "") -> None:
+        who = f"another client connected as {name!r}"
+        super().__init__(who if durable is None else f"the durable subscription {durable!r}: {reason}")
         self.name = name
+        self.durable = durable
 
 
 class Unreachable(NetworksFault, ConnectionError):

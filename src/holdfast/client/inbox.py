@@ -4,21 +4,26 @@ After an interruption the first event of a publisher shows by its number whether
 the gap is announced to every subscription that was confirmed when the session broke. On streams that survive that a
 lapse does the same (``lapsed``), until the publisher has marked up to where it had published. What was delivered
 and not consumed is bounded: past a subscription's buffer the inbox is full, and the client stops reading.
+
+Of reliable streams a subscription gets nothing before its confirmation [B0.26]. None of that is owed (R0.31), and only
+the confirmation says behind which partitions it may have been published: the tags are right from there on (I11).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from holdfast.client.acknowledging import Acknowledging
 from holdfast.client.doubt import Doubts
 from holdfast.client.effect import Delivered
 from holdfast.client.item import Gap
 from holdfast.client.lapsed import Lapsed
+from holdfast.client.reading import Reading
 from holdfast.messages.marks import is_mark, read_mark
 from holdfast.messages.publications import Copy, Deliveries, Publication
-from holdfast.messages.streams import Order, StreamOrder
+from holdfast.messages.streams import Guarantee, Order, StreamOrder
 from holdfast.messages.subscriptions import Partition
 from holdfast.ordering.edge import new_edge
 from holdfast.ordering.order import Edge
@@ -38,10 +43,12 @@ class Subscription:
     buffer: int
     is_confirmed: bool = False
     is_current: bool = False  #: confirmed on this session: the network knows it, or knows it again
-    waiting: int = 0  #: delivered and not consumed
+    waiting: int = 0  #: delivered and not consumed, of streams that are not logged
     partial: tuple[
         Partition, ...
     ] = ()  #: what the application was told it was confirmed without, and is still
+    reading: Reading = field(default_factory=Reading)  #: of streams that are logged
+    acknowledging: Acknowledging = field(default_factory=Acknowledging)
 
 
 class Inbox:
@@ -52,6 +59,7 @@ class Inbox:
         self._full: dict[int, Subscription] = {}  #: those with a whole buffer waiting; asked at every batch
         self.turned_away = 0  #: deliveries that had passed before
         self._orders: dict[str, Order] = {}
+        self._reliable: frozenset[str] = frozenset()
         self._kept: frozenset[str] = frozenset()  #: streams of which a broken session loses nothing
         self._edges: dict[str, Edge] = {}  #: by stream
         self._doubts = Doubts()
@@ -83,6 +91,10 @@ class Inbox:
             copy = copies[place] if copies is not None else None
             for number in numbers:
                 self._add(found, number, publication, copy)
+        if message.stream in self._reliable:
+            found = {
+                number: each for number, each in found.items() if self.subscriptions[number].is_confirmed
+            }
         for number, delivered in found.items():
             subscription = self.subscriptions[number]
             subscription.waiting += len(delivered.items)
@@ -96,6 +108,7 @@ class Inbox:
         ``kept`` are those of which nothing is lost with a session: about them there is no doubt.
         """
         self._orders = {each.stream: each.order for each in streams}
+        self._reliable = frozenset(each.stream for each in streams if each.guarantee is Guarantee.RELIABLE)
         self._kept = kept
 
     def _new_edge(self, stream: str) -> Edge:

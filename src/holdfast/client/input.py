@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import Tick
 from holdfast.overlay.transport import TransportInput
+from holdfast.streams.checkpoint_token import Token
 
-__all__ = ["AddSubscription", "Consumed", "EndSubscription", "Input", "Leave", "Open", "Submit"]
+__all__ = ["AddSubscription", "Commit", "Consumed", "EndSubscription", "Input", "Leave", "Open", "Submit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +33,48 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class AddSubscription:
-    """Subscribe under a number of the caller's, from 1 and never used again; the filter is canonical text."""
+    """Subscribe under a number of the caller's, from 1 and never used again; the filter is canonical text.
+
+    The rest is for the streams that are logged: where a ``token`` is given it goes on from there, else from ``start``.
+    """
 
     number: int
     filter: str
-    buffer: int  #: how many delivered items may wait to be consumed before the client stops reading
+    buffer: int  #: how many delivered items may wait to be consumed before no more are sent, or read
+    durable: str | None = (
+        None  #: the name under which the broker keeps its place; None: it ends with the client
+    )
+    start: Tick | None = None  #: begin behind this tick of every pubend; None: now
+    token: Token | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EndSubscription:
-    """Unsubscribe; nothing is delivered any more from this step on."""
+    """Nothing is delivered any more from this step on. Unsubscribe; or ``keep`` a durable one for later."""
 
     number: int
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """The application has taken so many more items of a subscription."""
+    """The application has taken so many more items of ``Delivered``, and so many more events of ``Stretch``."""
 
     number: int
     count: int
+    logged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A durable subscription has consumed everything up to these ticks, by pubend; ``Committed`` answers.
+
+    Tickets are the caller's, from 1, each above the one before.
+    """
+
+    number: int
+    places: Mapping[str, Tick]
+    ticket: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +82,4 @@ class Leave:
     """Say goodbye and end."""
 
 
-Input = TransportInput | Open | Submit | AddSubscription | EndSubscription | Consumed | Leave
+Input = TransportInput | Open | Submit | AddSubscription | EndSubscription | Consumed | Commit | Leave

@@ -2,7 +2,7 @@
 
 An event matched. A silence says that nothing did, a gap that something may have and is gone, with the reason. Both
 cover the ticks (after, upto] of a pubend; on best-effort and reliable streams that is the publisher, and a tick is
-its number.
+its number. On streams that are logged an event has a place of its own there.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.events.event import Event
-from holdfast.messages.publications import Tag
+from holdfast.events.packed import unpack
+from holdfast.messages.publications import Publication, Tag
 
-__all__ = ["Gap", "Item", "Silence", "TaggedEvent"]
+__all__ = ["Gap", "Item", "LoggedEvent", "Silence", "TaggedEvent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,32 @@ class TaggedEvent(Event):
             event.n,
             event.time,
             tags,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent(Event):
+    """An event of a stream that is logged: nothing else matched in its pubend since the item before it [R1.7]."""
+
+    pubend: str = ""
+    incarnation: int = 0  #: of the pubend's log
+    tick: int = 0
+
+    @classmethod
+    def of(cls, publication: Publication, pubend: str, incarnation: int, tick: int) -> LoggedEvent:
+        """An event with its place."""
+        packed = unpack(publication.event)
+        return cls(
+            packed.topic,
+            packed.attributes,
+            packed.payload,
+            packed.content_type,
+            publication.publisher,
+            publication.n,
+            packed.time,
+            pubend,
+            incarnation,
+            tick,
         )
 
 

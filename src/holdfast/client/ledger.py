@@ -6,6 +6,7 @@ asks for. So a client that becomes a member takes its ledger along.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from holdfast.client.effect import (
@@ -17,9 +18,16 @@ from holdfast.client.effect import (
     Upgraded,
 )
 from holdfast.client.inbox import Inbox, Subscription
+from holdfast.client.input import AddSubscription
+from holdfast.client.logged import LoggedStreams
 from holdfast.client.outbox import Outbox
+from holdfast.client.reading import Reading
 from holdfast.identity import SubscriptionId
-from holdfast.messages.subscriptions import Partition
+from holdfast.messages.durable import Detach
+from holdfast.messages.message import Message
+from holdfast.messages.subscriptions import Partition, Unsubscribe
+from holdfast.messages.ticks import Tick
+from holdfast.streams.checkpoint_token import Token
 
 __all__ = ["AWAITING_BUFFERS_MAX", "Ledger"]
 
@@ -34,8 +42,11 @@ class Ledger:
         self.name = name
         self.incarnation = incarnation
         self.inbox = Inbox()
+        self.logged = LoggedStreams(self.inbox)
         self.outbox = Outbox(unacknowledged_max)
-        self.ending: dict[int, None] = {}  #: subscriptions that are over and not yet forgotten by the network
+        #: Subscriptions that are over and not yet forgotten by the network.
+        self.ending: dict[int, Subscription] = {}
+        self._detaching: dict[int, None] = {}  #: durable ones that are left, and kept by the broker
 
     # Subscriptions
 
@@ -43,38 +54,65 @@ class Ledger:
         """A subscription's id in the network."""
         return SubscriptionId(self.name, self.incarnation, number)
 
-    def add(self, number: int, filter: str, buffer: int) -> None:
+    def add(self, wish: AddSubscription) -> Subscription:
         """The application subscribes."""
-        assert number not in self.inbox.subscriptions, "a number is used once"
-        self.inbox.subscriptions[number] = Subscription(filter, buffer)
+        assert wish.number not in self.inbox.subscriptions, "a number is used once"
+        reading = Reading(wish.buffer, durable=wish.durable, start=wish.start, token=wish.token)
+        added = self.inbox.subscriptions[wish.number] = Subscription(
+            wish.filter, wish.buffer, reading=reading
+        )
+        return added
 
-    def end(self, number: int) -> bool:
-        """The application unsubscribes; False if there is nothing to end."""
-        if self.inbox.remove(number) is None:
-            return False
-        self.ending[number] = None
-        return True
+    def end(self, number: int, *, keep: bool = False) -> list[Message]:
+        """The application unsubscribes, or leaves a durable one; what the broker is told. Nothing: there is none."""
+        last_words = self.logged.acknowledge_all(number) if keep else []
+        ended = self.inbox.remove(number)
+        if ended is None:
+            return []
+        if keep:
+            self._detaching[number] = None
+            return [*last_words, Detach(number)]
+        self.ending[number] = ended
+        return [Unsubscribe(self.id(number))]
 
-    def on_confirmed(self, subscription: SubscriptionId, partial: tuple[Partition, ...]) -> list[Effect]:
-        """The network knows a subscription, or knows it again."""
+    def on_away(self) -> list[Effect]:
+        """There is no session any more: what was to be left and kept has been."""
+        left, self._detaching = self._detaching, {}
+        for each in self.inbox.subscriptions.values():
+            each.acknowledging.begin_again()
+        return [Unsubscribed(number) for number in left]
+
+    def on_confirmed(
+        self,
+        subscription: SubscriptionId,
+        partial: tuple[Partition, ...],
+        token: Mapping[str, tuple[int, Tick]] | None = None,
+    ) -> list[Effect]:
+        """The network knows a subscription, or knows it again.
+
+        ``token``: where it goes on in logged streams; None: none has anything for it.
+        """
         mine = self._mine(subscription)
         if mine is None:
             return []  # it has ended meanwhile
         mine.is_current = True
+        stood = mine.reading.token
+        jumps = [] if token is None else mine.reading.begin(subscription.number, token)
         if mine.is_confirmed:  # and now again: what has become of its partitions meanwhile nobody has told us
             cleared = tuple(each for each in mine.partial if each not in partial)
             is_news = partial != mine.partial
-            return self.on_upgraded(subscription, cleared, partial) if is_news else []
+            return [*(self.on_upgraded(subscription, cleared, partial) if is_news else []), *jumps]
         mine.is_confirmed = True
         mine.partial = partial
-        return [Subscribed(subscription.number, partial)]
+        begins = Token({**mine.reading.token, **stood})
+        return [Subscribed(subscription.number, partial, begins), *jumps]
 
-    def on_refused(self, subscription: SubscriptionId, problem: str) -> list[Effect]:
+    def on_refused(self, subscription: SubscriptionId, problem: str, code: str = "") -> list[Effect]:
         """The network will not have it."""
         if self._mine(subscription) is None:
             return []
         self.inbox.remove(subscription.number)
-        return [SubscriptionRefused(subscription.number, problem)]
+        return [SubscriptionRefused(subscription.number, problem, code)]
 
     def on_upgraded(
         self, subscription: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
@@ -87,11 +125,14 @@ class Ledger:
         return [Upgraded(subscription.number, cleared, partial)]
 
     def on_withdrawn(self, subscription: SubscriptionId) -> list[Effect]:
-        """The network has forgotten it."""
-        if subscription != self.id(subscription.number) or subscription.number not in self.ending:
+        """The network has forgotten it, or its broker has let go of it."""
+        number = subscription.number
+        is_over = number in self.ending or number in self._detaching
+        if subscription != self.id(number) or not is_over:
             return []
-        del self.ending[subscription.number]
-        return [Unsubscribed(subscription.number)]
+        self.ending.pop(number, None)
+        self._detaching.pop(number, None)
+        return [Unsubscribed(number)]
 
     def _mine(self, subscription: SubscriptionId) -> Subscription | None:
         is_mine = subscription == self.id(subscription.number)
@@ -118,5 +159,5 @@ class Ledger:
     @property
     def _room(self) -> int:
         """How many buffers' worth may wait. Answers come as events do: whoever waits for one must go on reading."""
-        awaits = len(self.outbox) or self.ending or self.inbox.is_unconfirmed
+        awaits = len(self.outbox) or self.ending or self._detaching or self.inbox.is_unconfirmed
         return AWAITING_BUFFERS_MAX if awaits else 1

@@ -9,12 +9,13 @@ a plain client: their events are handed to a broker, and what a broken session l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from holdfast.client.backoff import Dials
 from holdfast.client.effect import Acknowledged, Away, Ended, Ready
 from holdfast.client.handing import Handing
-from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Leave, Open, Submit
+from holdfast.client.inbox import Subscription
+from holdfast.client.input import AddSubscription, Commit, Consumed, EndSubscription, Leave, Open, Submit
 from holdfast.client.ledger import Ledger
 from holdfast.client.pausing import Pausing
 from holdfast.client.settings import Settings
@@ -40,6 +41,9 @@ from holdfast.routing.port import Port
 from holdfast.routing.table import Table
 
 __all__ = ["MemberCore"]
+
+#: Why a durable subscription, or one that begins in the past, cannot be had.
+NOT_LOGGED: Final = "no stream of this network is logged: subscriptions begin now, and end with their client"
 
 
 class MemberCore(Host):
@@ -135,12 +139,13 @@ class MemberCore(Host):
             case Open():
                 self._is_opened = True
                 return self._resume_ledger(now)
-            case AddSubscription(number, text, buffer):
-                self.ledger.add(number, text, buffer)
-                return self._subscribe(number, text)
+            case AddSubscription(number):
+                return self._subscribe(number, self.ledger.add(stimulus))
             case EndSubscription(number):
                 is_ending = self.ledger.end(number)
                 return [*self.node.spread.unsubscribe(self.ledger.id(number))] if is_ending else []
+            case Commit():
+                return []  # of a subscription that has been refused meanwhile
             case Leave():
                 return self._leave()
             case _:
@@ -196,12 +201,15 @@ class MemberCore(Host):
 
     # Subscribing
 
-    def _subscribe(self, number: int, text: str) -> list[Any]:
+    def _subscribe(self, number: int, added: Subscription) -> list[Any]:
         subscription = self.ledger.id(number)
+        if not added.reading.is_plain:
+            self._told += self.ledger.on_refused(subscription, NOT_LOGGED)
+            return []
         try:
-            filter = parse_filter(text)
+            filter = parse_filter(added.filter)
         except FilterError as error:
-            self._told += self.ledger.on_refused(subscription, str(error))
+            self._told += self.ledger.on_refused(subscription, str(error), "filter")
             return []
         return [*self.node.spread.subscribe(self._here, subscription, filter, number)]
 
@@ -209,7 +217,7 @@ class MemberCore(Host):
         """What was asked for before we were a member."""
         effects: list[Any] = []
         for number, subscription in list(self.ledger.inbox.subscriptions.items()):
-            effects += self._subscribe(number, subscription.filter)
+            effects += self._subscribe(number, subscription)
         for number in list(self.ledger.ending):  # nobody has heard of them
             self._told += self.ledger.on_withdrawn(self.ledger.id(number))
         waiting = self.ledger.outbox.waiting()

@@ -6,7 +6,8 @@ the subscriber, turns away what had arrived. Where the numbers of a publisher sh
 since, a gap says so.
 
 What was delivered and not yet consumed is bounded: past a subscription's buffer the client stops reading, and the
-broker sees a slow subscriber.
+broker sees a slow subscriber. Of streams that are logged it sends no more than that (``reading``), and goes on after an
+interruption where the client stood.
 """
 
 from __future__ import annotations
@@ -15,14 +16,25 @@ from typing import Final, assert_never
 
 from holdfast.client.backoff import Backoff
 from holdfast.client.effect import Acknowledged, Away, Effect, Ended, Ready
-from holdfast.client.inbox import BEYOND_DELTA
-from holdfast.client.input import AddSubscription, Consumed, EndSubscription, Input, Leave, Open, Submit
+from holdfast.client.inbox import BEYOND_DELTA, Subscription
+from holdfast.client.input import (
+    AddSubscription,
+    Commit,
+    Consumed,
+    EndSubscription,
+    Input,
+    Leave,
+    Open,
+    Submit,
+)
 from holdfast.client.ledger import Ledger
+from holdfast.client.logged import Answer
 from holdfast.client.membership import invitation_problem
 from holdfast.client.outbox import publishes
 from holdfast.client.settings import Settings
 from holdfast.clock import Instant
 from holdfast.identity import Element
+from holdfast.messages.durable import Logged, Ousted, Portion, Saved
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse
 from holdfast.messages.publications import (
@@ -111,8 +123,11 @@ class ClientCore:
                 return self._on_received(connection, messages, now)
             case Submit(publications):
                 return self._on_submit(publications, now)
-            case Consumed(number, count):
-                return self._on_consumed(number, count, now)
+            case Consumed(number, count, logged):
+                return self._on_consumed(number, count, logged, now)
+            case Commit(number, places, ticket):
+                self.ledger.logged.commit(number, places, ticket)
+                return self._answer(([], self.ledger.logged.acknowledge(number)))
             case Wake():
                 return self._on_wake(now)
             case Open():
@@ -126,10 +141,10 @@ class ClientCore:
                 return [*self._retry(now), Log("info", "cannot reach the broker", {"reason": reason})]
             case Disconnected(connection, reason):
                 return self._on_disconnected(connection, reason, now)
-            case AddSubscription(number, filter, buffer):
-                return self._on_add(number, filter, buffer, now)
-            case EndSubscription(number):
-                return self._on_end(number, now)
+            case AddSubscription():
+                return self._on_add(stimulus, now)
+            case EndSubscription(number, keep):
+                return self._on_end(number, now, keep=keep)
             case Leave():
                 return self._on_leave()
             case _:
@@ -189,10 +204,11 @@ class ClientCore:
         was_ready = self._broker is not None
         self._session = self._broker = None
         self._paused = False
-        if was_ready:
-            self._inbox.begin_doubt()
         self._retry(now)
-        return [Away(reason)] if was_ready else []
+        if not was_ready:
+            return []
+        self._inbox.begin_doubt()
+        return [Away(reason), *self.ledger.on_away()]
 
     def _drop(self, farewell: Farewell, reason: str, now: Instant) -> list[Effect]:
         """Give up the connection from this side."""
@@ -242,6 +258,8 @@ class ClientCore:
                 return self._on_goodbye(farewell, reason, now)
             case Deliveries() if self._broker is not None:
                 return self._on_deliveries(message)
+            case Portion() | Logged() | Saved() | Ousted() if self._broker is not None:
+                return self._answer(self.ledger.logged.hear(message))
             case Accepted(upto, duplicates) if self._broker is not None:
                 return self._on_accepted(upto, duplicates)
             case Heartbeat():
@@ -249,10 +267,12 @@ class ClientCore:
             case Lapse() if self._broker is not None:
                 self._inbox.begin_doubt(BEYOND_DELTA, is_forgotten=False)
                 return []
-            case Confirmed(subscription, partial) if self._broker is not None:
-                return [*self.ledger.on_confirmed(subscription, partial), *self._pause_if_full()]
-            case Refused(subscription, problem) if self._broker is not None:
-                return [*self.ledger.on_refused(subscription, problem), *self._resume_if_possible(now)]
+            case Confirmed(subscription, partial, token) if self._broker is not None:
+                told = self.ledger.on_confirmed(subscription, partial, token)
+                answer = told, self.ledger.logged.acknowledge(subscription.number)
+                return [*self._answer(answer), *self._pause_if_full()]
+            case Refused(subscription, problem, code) if self._broker is not None:
+                return [*self.ledger.on_refused(subscription, problem, code), *self._resume_if_possible(now)]
             case Withdrawn(subscription) if self._broker is not None:
                 return [*self.ledger.on_withdrawn(subscription), *self._pause_if_full()]
             case Rejected(n, problem) if self._broker is not None:
@@ -281,10 +301,15 @@ class ClientCore:
         session.begin(now, settings.heartbeat_ns, welcome.heartbeat_ns, settings.detect_after_ns)
         effects: list[Effect] = [Ready(welcome.node, welcome.last_number)]
         again: list[Message] = [
-            self._subscribe(number, subscription.filter)
+            self._subscribe(number, subscription)
             for number, subscription in self._inbox.subscriptions.items()
         ]
-        again += [Unsubscribe(self.ledger.id(number)) for number in self.ledger.ending]
+        for number, ending in self.ledger.ending.items():
+            if (
+                ending.reading.durable is not None
+            ):  # it has a name, and this broker may not know our number for it
+                again.append(self._subscribe(number, ending))
+            again.append(Unsubscribe(self.ledger.id(number)))
         # What the broker may have had is sent all the same: only its answer tells accepted from rejected.
         again += publishes(self._outbox.waiting())
         if again:
@@ -313,22 +338,26 @@ class ClientCore:
 
     # Subscribing
 
-    def _subscribe(self, number: int, filter: str) -> Subscribe:
+    def _subscribe(self, number: int, subscription: Subscription) -> Subscribe:
         self._control_seq += 1
         vector = (Element(self.name, self._settings.incarnation, self._control_seq),)
-        return Subscribe(self.ledger.id(number), filter, vector)
+        resume = subscription.reading.resume()
+        return Subscribe(self.ledger.id(number), subscription.filter, vector, resume=resume)
 
-    def _on_add(self, number: int, filter: str, buffer: int, now: Instant) -> list[Effect]:
-        self.ledger.add(number, filter, buffer)
+    def _on_add(self, wish: AddSubscription, now: Instant) -> list[Effect]:
+        added = self.ledger.add(wish)
         if self._connection is None:
             return []
-        return [Send(self._connection, [self._subscribe(number, filter)]), *self._resume_if_possible(now)]
+        return [
+            Send(self._connection, [self._subscribe(wish.number, added)]),
+            *self._resume_if_possible(now),
+        ]
 
-    def _on_end(self, number: int, now: Instant) -> list[Effect]:
-        if not self.ledger.end(number) or self._connection is None:
-            return []
-        ending = Send(self._connection, [Unsubscribe(self.ledger.id(number))])
-        return [ending, *self._resume_if_possible(now)]
+    def _on_end(self, number: int, now: Instant, *, keep: bool) -> list[Effect]:
+        last_words = self.ledger.end(number, keep=keep)
+        if self._connection is None:
+            return self.ledger.on_away()
+        return [*self._answer(([], last_words)), *self._resume_if_possible(now)]
 
     # Deliveries
 
@@ -341,9 +370,17 @@ class ClientCore:
         self._paused = True
         return [Pause(self._connection)]
 
-    def _on_consumed(self, number: int, count: int, now: Instant) -> list[Effect]:
+    def _on_consumed(self, number: int, count: int, logged: int, now: Instant) -> list[Effect]:
         self._inbox.consume(number, count)
-        return self._resume_if_possible(now)
+        credit = self.ledger.logged.consume(number, logged)
+        return [*self._answer(([], credit)), *self._resume_if_possible(now)]
+
+    def _answer(self, answer: Answer) -> list[Effect]:
+        """What the application hears, and the broker is told if it is there: a new session begins with all of it."""
+        effects, messages = answer
+        if not messages or self._connection is None:
+            return effects
+        return [Send(self._connection, messages), *effects]
 
     def _resume_if_possible(self, now: Instant) -> list[Effect]:
         if not self._paused or self._session is None or not self.ledger.has_room:

@@ -38,6 +38,7 @@ class StreamMap:
         self.reliable = frozenset(
             each.stream for each in streams if each.guarantee is Guarantee.RELIABLE
         )  #: their names
+        self._durable = frozenset(each.stream for each in streams if each.guarantee is Guarantee.DURABLE)
         self._patterns = [
             (parse_pattern(pattern), each.stream) for each in streams for pattern in each.topics
         ]
@@ -55,6 +56,9 @@ class StreamMap:
             stream = self.stream_of(topic)
             if stream is None:
                 found.refused.append((publication.n, f"no stream has the topic {topic!r}"))
+            elif stream in self._durable:
+                why = f"the stream {stream!r} is durable, and members cannot publish there yet"
+                found.refused.append((publication.n, why))
             elif stream in self.reliable:
                 found.reliable.setdefault(stream, []).append(publication)
             else:

@@ -12,108 +12,19 @@ may call. Ctrl-C interrupts any wait and cancels what was waited for, as if a ta
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from holdfast.client import aio
 from holdfast.client.aio_publishing import Attributes
-from holdfast.client.aio_subscription import OnGap, OnUpgrade
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT
-from holdfast.client.errors import Closed, TimedOut
-from holdfast.client.item import Gap
+from holdfast.client.errors import Closed
+from holdfast.client.options import Acknowledging, OnGap, OnUpgrade, Options, Start
 from holdfast.client.sync_publishing import Publisher, Sent
+from holdfast.client.sync_subscription import Subscription, fetched
 from holdfast.client.sync_thread import LoopThread
-from holdfast.events.event import Event
-from holdfast.messages.subscriptions import Partition
 
 __all__ = ["Network", "Publisher", "Sent", "Subscription", "connect"]
-
-
-class Subscription:
-    """The items of one filter; see ``aio.Subscription``. They are fetched from the thread in batches."""
-
-    def __init__(self, thread: LoopThread, subscription: aio.Subscription) -> None:
-        self._thread = thread
-        self._subscription = subscription
-        self._lock = threading.Lock()
-        self._fetched: deque[Event | Gap] = deque()
-
-    @property
-    def filter(self) -> str:
-        """The canonical text of the filter."""
-        return self._subscription.filter
-
-    @property
-    def partial(self) -> tuple[Partition, ...]:
-        """Nothing is owed from behind these, for now."""
-        return self._subscription.partial
-
-    def wait_whole(self, timeout: float | None = DEFAULT_TIMEOUT) -> None:
-        """Wait until no part of the network is left out.
-
-        :raises NotCovered: naming what cannot be reached in time.
-        """
-        self._thread.run(self._subscription.wait_whole(timeout))
-
-    def get(self, timeout: float | None = DEFAULT_TIMEOUT) -> Event | Gap:
-        """The next item.
-
-        :raises TimedOut: if there is none in time.
-        :raises GapFound: with ``on_gap="raise"``, if something is missing here.
-        """
-        until = None if timeout is None else time.monotonic() + timeout
-        while True:
-            try:
-                return self._fetched.popleft()
-            except IndexError:
-                self._fetch(until)
-
-    def get_batch(self, timeout: float | None = DEFAULT_TIMEOUT) -> list[Event | Gap]:
-        """Everything that has arrived, at least one item."""
-        batch = [self.get(timeout)]
-        try:
-            while True:
-                batch.append(self._fetched.popleft())
-        except IndexError:
-            return batch
-
-    def batches(self) -> Iterator[list[Event | Gap]]:
-        """Everything that has arrived, again and again."""
-        while True:
-            yield self.get_batch(None)
-
-    def _fetch(self, until: float | None) -> None:
-        """Fetch what has arrived, unless another thread has done so meanwhile."""
-        wait = None if until is None else until - time.monotonic()
-        if not self._lock.acquire(timeout=-1 if wait is None else max(0.0, wait)):
-            raise TimedOut("nothing in time, while other threads waited too")
-        try:
-            if not self._fetched:
-                wait = None if until is None else until - time.monotonic()
-                self._fetched += self._thread.run(self._subscription.get_batch(wait))
-        finally:
-            self._lock.release()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Event | Gap:
-        return self.get(None)
-
-    def __enter__(self) -> Self:
-        self._thread.run(self._subscription.__aenter__())
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._fetched.clear()
-        self._thread.run(self._subscription.__aexit__(kind, error, trace))
 
 
 class Network:
@@ -184,30 +95,21 @@ class Network:
         filter: str,
         *,
         durable: str | None = None,
-        start: object = "now",
+        start: Start = "now",
         buffer: int = 1000,
         on_gap: OnGap = "item",
         silence: bool = False,
+        acknowledge: Acknowledging = "manual",
         whole: bool = False,
         on_upgrade: OnUpgrade | None = None,
         timeout: float | None = DEFAULT_TIMEOUT,
     ) -> Subscription:
-        """Subscribe, in a ``with``: entering waits for the confirmation, leaving unsubscribes.
+        """Subscribe, in a ``with``: entering waits for the confirmation, leaving unsubscribes; see ``aio.Network``.
 
         ``on_upgrade`` is called in the connection's own thread, and must not wait for anything.
         """
-        subscription = self._network.subscribe(
-            filter,
-            durable=durable,
-            start=start,
-            buffer=buffer,
-            on_gap=on_gap,
-            silence=silence,
-            whole=whole,
-            on_upgrade=on_upgrade,
-            timeout=timeout,
-        )
-        return Subscription(self._thread, subscription)
+        options = Options(buffer, on_gap, silence, durable, start, acknowledge, whole, on_upgrade, timeout)
+        return Subscription(self._thread, self._network.subscription(filter, fetched(options)), options)
 
     def close(self) -> None:
         """Say goodbye; waits in other threads end with ``Closed``."""

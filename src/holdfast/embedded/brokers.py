@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from holdfast.broker.broker import Broker
@@ -15,6 +15,7 @@ from holdfast.filters.topic import parse_pattern
 from holdfast.messages.streams import Guarantee
 from holdfast.overlay.transport import Core
 from holdfast.simulator.world import address_of
+from holdfast.streams.storing import Recovered
 
 __all__ = ["DELTA_MAX", "common_settings", "new_broker"]
 
@@ -45,9 +46,13 @@ def _stream(name: str, topics: str, guarantee: str) -> Stream:
 
 
 def new_broker(
-    name: str, parents: Mapping[str, str | None], common: Mapping[str, Any], incarnation: int
+    name: str,
+    parents: Mapping[str, str | None],
+    common: Mapping[str, Any],
+    recovered: Callable[[], Recovered],
+    incarnation: int,
 ) -> Core:
-    """One life of a broker, which knows the others within its reach."""
+    """One life of a broker, which knows the others within its reach, and what its former lives left on its disk."""
     neighbours = [
         Neighbour(
             other,
@@ -57,4 +62,4 @@ def new_broker(
         )
         for other, beside in within_reach(parents, name, common["delta"] + 1)
     ]
-    return Broker(Settings(name, incarnation, tuple(neighbours), **common))
+    return Broker(Settings(name, incarnation, tuple(neighbours), **common), recovered=recovered())

@@ -24,14 +24,16 @@ from holdfast.broker.broker import Broker
 from holdfast.broker.input import Expel
 from holdfast.client.errors import InvalidOption, TimedOut
 from holdfast.client.port import Dial, Listen, Way
-from holdfast.clock import SECOND, Instant
+from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.embedded.brokers import common_settings, new_broker
 from holdfast.embedded.port import MemoryPort, NetworkFailed
 from holdfast.embedded.tree import binary_tree, checked_tree
+from holdfast.messages.streams import Guarantee
 from holdfast.overlay.slowness import BROKER_BUFFER_BYTES
 from holdfast.overlay.transport import Core
 from holdfast.scenarios.topology import LinkQuality
-from holdfast.simulator.world import World, address_of
+from holdfast.simulator.world import EPOCH_NS, World, address_of
+from holdfast.streams.storing import Recovered
 
 __all__ = ["Network", "way_to"]
 
@@ -75,7 +77,8 @@ class Network:
 
     ``delay`` is that of every link, in seconds; ``seed`` decides what the links draw. With ``delta`` there is one
     stream with all topics that is reliable while so many brokers or links are down; without, it is best-effort.
-    ``streams`` names others, each with its topics and its guarantee: ``{"orders": ("orders/#", "reliable")}``.
+    ``streams`` names others, each with its topics and its guarantee: ``{"orders": ("orders/#", "durable")}``. What is
+    logged is on a disk of the network's own, which survives a crash, and is gone with the network.
     """
 
     def __init__(
@@ -105,10 +108,13 @@ class Network:
         self._failure: NetworkFailed | None = None
         self._world = World(seed, on_effect=self._on_effect)
         common = common_settings(delta, streams)
+        logs = any(stream.guarantee is Guarantee.DURABLE for stream in common["streams"])
         for broker in self.brokers:
             self._connect_well(broker)
-            make = partial(new_broker, broker, parents, common)
-            self._world.add(broker, make, buffer_bytes_max=BROKER_BUFFER_BYTES)
+            make = partial(new_broker, broker, parents, common, partial(self._recovered, broker))
+            self._world.add(broker, make, buffer_bytes_max=BROKER_BUFFER_BYTES, store=logs)
+            if not stepped:
+                self._world.shift_clock(broker, (time.time_ns() - EPOCH_NS) // MILLISECOND)
         if _NETWORKS.setdefault(name, self) is not self:
             raise InvalidOption(
                 "name", f"there is a network {name!r} in this process already; close it first"
@@ -290,6 +296,11 @@ class Network:
         with self._lock:
             self.run()
             self._world.submit(host, stimulus)
+
+    def _recovered(self, broker: str) -> Recovered:
+        """What a broker's former lives left on its disk; nothing, where no stream is logged."""
+        store = self._world.nodes[broker].store
+        return Recovered() if store is None else store.recovered
 
     def _on_effect(self, host: str, effect: Any) -> None:
         port = self._ports.get(host)

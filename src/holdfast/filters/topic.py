@@ -39,6 +39,13 @@ class TopicPattern:
             return False
         return all(mine in ("+", theirs) for mine, theirs in zip(self.levels, other.levels, strict=False))
 
+    def overlaps(self, other: TopicPattern) -> bool:
+        """Whether there can be a topic that both match."""
+        mine, theirs = self.levels, other.levels
+        if (len(mine) < len(theirs) and not self.rest) or (len(theirs) < len(mine) and not other.rest):
+            return False
+        return all(a == b or "+" in (a, b) for a, b in zip(mine, theirs, strict=False))
+
     def __str__(self) -> str:
         text = "/".join((*self.levels, "#") if self.rest else self.levels)
         return f"/{text}" if not text or text.startswith("/") else text

@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
+from holdfast.messages.durable import (
+    Acknowledge,
+    Admit,
+    Admitted,
+    Answers,
+    Claim,
+    Credit,
+    Detach,
+    Fetch,
+    Fetched,
+    Logged,
+    Moved,
+    MovedTaken,
+    Ousted,
+    Portion,
+    Report,
+    Reported,
+    Requests,
+    Resign,
+    Saved,
+)
 from holdfast.messages.overlay import (
     Confirmations,
     DepthAck,
@@ -31,6 +52,7 @@ from holdfast.messages.subscriptions import (
     UpgradeTaken,
     Withdrawn,
 )
+from holdfast.messages.ticks import Follow, Items, Nack, Start, Unfollow, Wants
 
 __all__ = ["Message"]
 
@@ -67,4 +89,29 @@ Message = (
     | Relay
     | DepthAck
     | Confirmations
+    | Wants
+    | Follow
+    | Unfollow
+    | Start
+    | Items
+    | Nack
+    | Requests
+    | Answers
+    | Admit
+    | Admitted
+    | Report
+    | Reported
+    | Resign
+    | Claim
+    | Moved
+    | MovedTaken
+    | Portion
+    | Credit
+    | Acknowledge
+    | Saved
+    | Detach
+    | Fetch
+    | Fetched
+    | Ousted
+    | Logged
 )

@@ -55,13 +55,17 @@ class Publication(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Batch:
     """Publications that travel together; messages to many receivers share one batch and pick from it.
 
-    ``encoded`` and ``last`` belong to ``wire.publications``, which writes each publication once for all who get it, and
-    the same share once for all who get it one after another.
+    The rest belongs to ``wire``, which writes each publication once for all who get it, and the same share once for all
+    who get it one after another.
     """
 
     publications: list[Publication]
     encoded: list[bytes] | None = None
-    last: tuple[Deliveries, bytes] | None = None
+    ticked: list[bytes] | None = None  #: each publication behind its tick
+    # The last share written, of Deliveries and of a Portion: what it said, and the bytes. The messages themselves would
+    # make a cycle, and every batch would live until the garbage collector finds it.
+    last: tuple[tuple[object, ...], object, bytes] | None = None
+    portion: tuple[tuple[object, ...], Sequence[int], bytes] | None = None
 
     def __len__(self) -> int:
         return len(self.publications)

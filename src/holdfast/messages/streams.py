@@ -16,6 +16,7 @@ class Order(StrEnum):
 
     NONE = "none"
     FIFO = "fifo"
+    TOTAL = "total"  #: only on streams that are logged
 
 
 class Guarantee(StrEnum):
@@ -23,6 +24,7 @@ class Guarantee(StrEnum):
 
     BEST_EFFORT = "best-effort"
     RELIABLE = "reliable"
+    DURABLE = "durable"
 
 
 @dataclass(frozen=True, slots=True)

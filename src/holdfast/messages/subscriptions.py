@@ -17,10 +17,12 @@ __all__ = [
     "PARTITIONS_MAX",
     "TABLE_ROWS_MAX",
     "TABLE_TEXT_MAX",
+    "TOKEN_PLACES_MAX",
     "VECTOR_MAX",
     "Cleared",
     "Confirmed",
     "Crossed",
+    "Durable",
     "Grave",
     "Heal",
     "Healed",
@@ -28,6 +30,7 @@ __all__ = [
     "Lore",
     "Partition",
     "Refused",
+    "Resume",
     "Subscribe",
     "Unsubscribe",
     "UpgradeTaken",
@@ -44,6 +47,10 @@ VECTOR_MAX = 100
 PARTITIONS_MAX = 10_000
 
 
+#: No token names more pubends.
+TOKEN_PLACES_MAX = 100_000
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """parInfo [KJ §3.5]: ``lead`` could not reach the brokers of ``fragment`` when a subscription passed it."""
@@ -55,28 +62,58 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
+class Durable:
+    """A durable subscription: its name, and how often it has moved from one broker to another."""
+
+    name: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """How a client's subscription reads the streams that are logged."""
+
+    credit: int  #: so many events may be sent before the client says that there is room for more
+    durable: str | None = None  #: the name under which its place is kept; None: it ends with the session
+    start: int | None = None  #: the tick where it begins if that is not known otherwise; None: now
+    #: By pubend incarnation and tick: everything up to there was received.
+    token: Annotated[dict[str, tuple[int, int]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Subscribe:
-    """SUB: somebody in the sender's direction wants what matches the filter (its canonical text)."""
+    """SUB: somebody in the sender's direction wants what matches the filter (its canonical text).
+
+    ``durable`` tells other brokers where a durable subscription is; ``resume`` tells a client's own broker where it
+    stands.
+    """
 
     subscription: SubscriptionId
     filter: str
     vector: Annotated[tuple[Element, ...], Meta(max_length=VECTOR_MAX)]
+    durable: Durable | None = None
+    resume: Resume | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """CONF: every broker beyond the sender knows the subscription, except those named in ``partial``."""
+    """CONF: every broker beyond the sender knows the subscription, except those named in ``partial``.
+
+    To a client ``token`` says where it begins in each pubend, as (incarnation, tick).
+    """
 
     subscription: SubscriptionId
     partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
+    token: Annotated[dict[str, tuple[int, int]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """To a subscriber: the filter is outside the language or over a cap."""
+    """To a subscriber: its subscription cannot be had; ``code`` is for programs, ``problem`` for people."""
 
     subscription: SubscriptionId
     problem: str
+    code: str = ""  #: "filter", "durable" (another filter has the name), "token-ahead"; else empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +140,7 @@ class Known:
         tuple[str, ...], Meta(max_length=VECTOR_MAX)
     ]  #: from the teller to the subscriber, nearest first
     partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
+    durable: Durable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from holdfast.identity import SubscriptionId
+from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse, Relay
 from holdfast.messages.publications import (
     Accepted,
@@ -18,6 +19,7 @@ from holdfast.messages.publications import (
 )
 from holdfast.messages.subscriptions import Partition
 from holdfast.node.breach import Breach
+from holdfast.node.interest import Interest
 from holdfast.node.segment import Share
 from holdfast.node.station import Station
 from holdfast.overlay.transport import TransportEffect
@@ -46,6 +48,14 @@ class Host(ABC):
         self, subscription: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
     ) -> Effects:
         """Some partitions are over."""
+
+    # Subscriptions known at this node, wherever they were made
+
+    def on_installed(self, interest: Interest) -> None:  # noqa: B027  a client does not mind
+        """One counts from now on."""
+
+    def on_forgotten(self, interest: Interest) -> None:  # noqa: B027
+        """One that counted is over."""
 
     # Events
 
@@ -80,6 +90,10 @@ class Host(ABC):
     def on_lapse(self, lapse: Lapse) -> Effects:
         """More nodes have failed together than the network survives: events may be missing."""
         return []
+
+    def on_durable(self, sender: Station, message: Message) -> Effects:
+        """To a broker, from another: what concerns streams that are logged."""
+        raise Breach(f"{type(message).__name__} to a client")
 
     # Sessions
 

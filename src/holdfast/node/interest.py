@@ -13,6 +13,7 @@ from holdfast.messages.subscriptions import (
     PARTITIONS_MAX,
     TABLE_ROWS_MAX,
     TABLE_TEXT_MAX,
+    Durable,
     Grave,
     Known,
     Partition,
@@ -37,6 +38,7 @@ class Interest:
     is_installed: bool = False
     is_proven: bool = False  #: everybody outward has confirmed it
     partial: dict[Partition, None] = field(default_factory=dict)
+    durable: Durable | None = None  #: it outlives its subscriber's absence, at the broker it is of
 
     @property
     def direction(self) -> str | None:
@@ -56,7 +58,9 @@ def named(partial: Iterable[Partition]) -> tuple[Partition, ...]:
 
 def known_of(interest: Interest) -> Known:
     """As it is told."""
-    return Known(interest.subscription, interest.text, interest.route, named(interest.partial))
+    return Known(
+        interest.subscription, interest.text, interest.route, named(interest.partial), interest.durable
+    )
 
 
 def is_for(station: Station, interest: Interest) -> bool:

@@ -33,7 +33,7 @@ class Interests:
         reach: Reach,
         table: Table,
         partitions: Partitions,
-        on_forgotten: Callable[[SubscriptionId], None],
+        on_forgotten: Callable[[Interest], None],
         on_left: Callable[[str, int], None],
     ) -> None:
         self._me = settings.name
@@ -85,10 +85,11 @@ class Interests:
         numbers = () if interest.number is None else (interest.number,)
         self._table.add(Entry(interest.subscription, interest.filter, interest.port, numbers))
 
-    def learn(self, subscription: SubscriptionId, filter: Filter, text: str, route: Path) -> Interest:
+    def learn(self, row: Known, filter: Filter, route: Path) -> Interest:
         """A subscription made elsewhere; it is not installed yet."""
-        port, number = self._target(subscription, route)
-        return self.add(Interest(subscription, filter, text, route, port, number))
+        port, number = self._target(row.subscription, route)
+        known = Interest(row.subscription, filter, row.filter, route, port, number, durable=row.durable)
+        return self.add(known)
 
     def _target(self, subscription: SubscriptionId, route: Path) -> tuple[Station, int | None]:
         """*from* [R0.6]: the subscriber, or the node δ+1 hops towards it; and its own number if it is the former."""
@@ -127,7 +128,7 @@ class Interests:
         del of_subscriber[subscription]
         if not of_subscriber:
             del self._by_subscriber[subscription.subscriber]
-        self._on_forgotten(subscription)
+        self._on_forgotten(interest)
         if interest.is_installed:
             self._table.remove(subscription)
         for partition in interest.partial:
@@ -162,7 +163,7 @@ class Interests:
         if not route:
             return None
         if interest is None:
-            interest = self.learn(row.subscription, filters[row.subscription], row.filter, route)
+            interest = self.learn(row, filters[row.subscription], route)
         elif interest.route and len(route) > len(interest.route):
             self._reroute(interest, route)
         is_outward = sender.direction != route[0]

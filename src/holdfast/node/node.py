@@ -15,6 +15,7 @@ from holdfast.clock import Instant
 from holdfast.errors import FilterError, MalformedEvent
 from holdfast.events.event import Content
 from holdfast.events.packed import unpack
+from holdfast.messages.durable import Letter
 from holdfast.messages.marks import Mark, is_mark, new_mark
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import (
@@ -55,6 +56,7 @@ from holdfast.messages.subscriptions import (
     UpgradeTaken,
     Withdrawn,
 )
+from holdfast.messages.ticks import Follow, Items, Nack, Start, Unfollow, Wants
 from holdfast.node.absences import Absences
 from holdfast.node.breach import Breach, brief
 from holdfast.node.host import Host
@@ -413,6 +415,10 @@ class Node:
                 return self.absences.on_missing(station, message)
             case Present():
                 return self.absences.on_present(message, now)
+            case Wants() | Follow() | Unfollow() | Start() | Items() | Nack() | Letter():
+                if station.place.role is not Role.BROKER:
+                    raise Breach(f"{type(message).__name__} from a client")
+                return self.host.on_durable(station, message)
             case _:
                 raise Breach(f"{type(message).__name__} from a neighbour at this point")
 

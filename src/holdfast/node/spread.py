@@ -22,6 +22,7 @@ from holdfast.messages.subscriptions import (
     TABLE_ROWS_MAX,
     Cleared,
     Confirmed,
+    Durable,
     Grave,
     Heal,
     Healed,
@@ -82,9 +83,11 @@ class Spread:
         self.interests = Interests(settings, reach, table, self.partitions, self._on_forgotten, on_left)
         self.upgrades = Upgrades(settings, reach, self.partitions, self.interests, self._rounds, subscribers)
 
-    def _on_forgotten(self, subscription: SubscriptionId) -> None:
-        self._rounds.pop(("sub", subscription), None)
-        self.upgrades.forget(subscription)
+    def _on_forgotten(self, interest: Interest) -> None:
+        self._rounds.pop(("sub", interest.subscription), None)
+        self.upgrades.forget(interest.subscription)
+        if interest.is_installed:
+            self._subscribers.on_forgotten(interest)
 
     @property
     def pending(self) -> int:
@@ -101,9 +104,16 @@ class Spread:
 
     # Our own
 
-    def subscribe(self, port: Port, subscription: SubscriptionId, filter: Filter, number: int) -> Effects:
+    def subscribe(
+        self,
+        port: Port,
+        subscription: SubscriptionId,
+        filter: Filter,
+        number: int | None,
+        durable: Durable | None = None,
+    ) -> Effects:
         """Somebody here subscribes, under a number of its own."""
-        self.interests.add(Interest(subscription, filter, str(filter), (), port, number))
+        self.interests.add(Interest(subscription, filter, str(filter), (), port, number, durable=durable))
         return self._begin(("sub", subscription), SubscribeRound(None, subscription=subscription, vector=()))
 
     def unsubscribe(self, subscription: SubscriptionId) -> Effects:
@@ -163,7 +173,8 @@ class Spread:
                 onward = self._stamped(vector, endpoint)
                 if sum(each.counter is None for each in onward[-(2 * self._delta + 1) :]) > self._delta:
                     return None
-                return [Subscribe(subscription, self.interests[subscription].text, onward)]
+                interest = self.interests[subscription]
+                return [Subscribe(subscription, interest.text, onward, interest.durable)]
             case UnsubscribeRound(subscription=subscription):
                 return [Unsubscribe(subscription)]
             case HealRound(partition=partition, rows=rows):
@@ -226,6 +237,7 @@ class Spread:
             return []
         interest.is_installed = True
         self.interests.enter(interest)
+        self._subscribers.on_installed(interest)
         return self._tell([interest], (), known)
 
     def _tell(self, learnt: Sequence[Interest], graves: Sequence[Grave], but: Iterable[str]) -> Effects:
@@ -261,8 +273,9 @@ class Spread:
             ]
         interest = self.interests.get(subscription)
         if interest is None:
-            (filter,) = self.interests.read([Known(subscription, message.filter, route)]).values()
-            interest = self.interests.learn(subscription, filter, message.filter, route)
+            row = Known(subscription, message.filter, route, durable=message.durable)
+            (filter,) = self.interests.read([row]).values()
+            interest = self.interests.learn(row, filter, route)
         elif interest.text != message.filter:
             raise ValueError(f"{subscription} is {interest.text}, and cannot become {message.filter}")
         elif interest.direction != route[0]:

@@ -127,11 +127,12 @@ def _is_guest(place: Place) -> bool:
     return place.distance == 1 and place.role is not Role.BROKER
 
 
-def seen_from(me: str, route: Path, back: Path, length: int) -> Path:
+def seen_from(me: str, route: Path, back: Path, length: int, *, is_whole: bool = True) -> Path:
     """A route as another node sees it.
 
     ``route`` leads from a node E to somebody; ``back`` is the path from ``me`` to E. The answer leads from ``me`` to
-    the same somebody, as far as ``length``; it is empty if that is ``me``.
+    the same somebody, as far as ``length``; it is empty if that is ``me``, or cannot be known: a route that is not
+    ``is_whole`` was cut short, and if it ends on the way to ``me`` it may go on from there anywhere, past ``me`` too.
     """
     there = (*reversed(back[:-1]), me)  # from E to me
     shared = 0
@@ -139,4 +140,6 @@ def seen_from(me: str, route: Path, back: Path, length: int) -> Path:
         shared += 1
     if shared == len(there):
         return route[shared:][:length]
+    if shared == len(route) and not is_whole:
+        return ()
     return (*back[: len(back) - shared], *route[shared:])[:length]

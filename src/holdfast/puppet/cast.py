@@ -1,8 +1,8 @@
 """The processes of a scenario as real ones: how they come up, are spoken to, crash, return, and go.
 
 A process that ends without having been told to, or cannot be started, is the end of the run: ``failure`` is set. What a
-subscriber subscribes to, who has joined and who is cut off from whom outlives a process; it is told again when it
-starts again. A process first takes its port; so everybody can be told where the others are before it plays its part.
+subscriber subscribes to, who has joined or moved and who is cut off from whom outlives a process; it is told again when
+it starts again. A process first takes its port; so everybody can be told where the others are before it plays its part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from holdfast.puppet.control import (
 )
 from holdfast.puppet.puppet import Puppet
 from holdfast.runtime.addresses import Address
-from holdfast.scenarios.commands import Join
+from holdfast.scenarios.commands import Join, Reconnect
 from holdfast.scenarios.drain import is_drained
 from holdfast.scenarios.topology import Configuration, Process
 from holdfast.scenarios.vicinity import brokers_in_reach
@@ -74,6 +74,7 @@ class Cast:
         self._folder = folder
         self._began: Instant | None = None
         self._joined: list[int] = []  #: lines of the script
+        self._moved: list[int] = []  #: likewise
         self._expelled: set[str] = set()
         self._cuts: dict[tuple[str, str], None] = {}  #: each in both directions
         self._last_ticket = 0
@@ -119,6 +120,11 @@ class Cast:
         self._enter(command.process)
         return self.restart(command.process.name)
 
+    def move(self, command: Reconnect, site: str) -> None:
+        """A client is on another site from now on."""
+        self.configuration = self.configuration.with_client_on(command.subscriber, site)
+        self._moved.append(command.line)
+
     def _spawn(self, name: str) -> asyncio.Future[None]:
         """Begin a life; what is awaited is that the process listens, or crashes."""
         puppet = self.puppets[name]
@@ -134,6 +140,7 @@ class Cast:
         order = Start(
             addresses={each: self._address(puppet) for each, puppet in self.puppets.items() if puppet.port},
             joined=self._joined,
+            moved=self._moved,
             cut_off=[other for one, other in self._cuts if one == name],
             wishes=list(self.wishes[name].values()),
             began=self._began,

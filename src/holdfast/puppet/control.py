@@ -55,6 +55,7 @@ class Start(_Said, frozen=True):
 
     addresses: dict[str, str]  #: where the others listen, by name, host:port
     joined: list[int]  #: lines of the Join commands that have been carried out
+    moved: list[int]  #: lines of the Reconnect commands that have brought somebody to another site
     cut_off: list[str]  #: names the process is cut off from
     wishes: list[int]  #: lines of the Subscribe commands to begin with
     began: int | None  #: when the script began, if it has

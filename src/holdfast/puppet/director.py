@@ -3,7 +3,7 @@
 What is said to a process that is down, or has not joined yet, is not heard, a frozen one hears it when it goes on, and
 what would change nothing (crashing what is down) is left out of the trace. Each line is written before what it tells of
 is done. Cut, Heal, Slow, Disconnect, Leave and Expel give something to wait for, so that they are in force when the
-next line runs. ``Link`` speaks of simulated links; a real network is what it is, so that line does nothing here.
+next line runs. ``Link`` and ``Clock`` speak of a simulated world; a real one is what it is, so they do nothing here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from holdfast.puppet.cast import Cast
 from holdfast.puppet.control import CutOff, Mend, Order, Perform, WriteStatus
 from holdfast.puppet.puppet import Puppet
 from holdfast.scenarios.commands import (
+    ClockShift,
     Command,
     Crash,
     Cut,
@@ -79,8 +80,8 @@ class Director:
                 return self._heal(network.node(a))
             case Heal(a, str(b)):
                 return self._heal(network.node(a), network.node(b))
-            case Publish() | SetLink():
-                return []  # the master announces it; it speaks of simulated links
+            case Publish() | SetLink() | ClockShift():
+                return []  # the master announces it; the others speak of a simulated world
             case _:
                 raise AssertionError(f"the parser refuses {command}")
 
@@ -101,8 +102,10 @@ class Director:
                 self.cast.wishes[name][subscription] = command.line
             case Unsubscribe(subscription=subscription):
                 self.cast.wishes[name].pop(subscription, None)
-            case Reconnect():
+            case Reconnect(_, site):
                 self._write("reconnect", nodes=[name])
+                if site is not None:
+                    self.cast.move(command, site)
             case Disconnect():
                 self._write("disconnect", nodes=[name])
         done = self.cast.ask(name, partial(Perform, command.line, None))

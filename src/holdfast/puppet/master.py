@@ -21,6 +21,7 @@ from holdfast.puppet.folder import CONFIGURATION_FILE, MASTERS_TRACE, SCRIPT_FIL
 from holdfast.puppet.trace_file import TraceFile, read_trace_file
 from holdfast.runtime import clock
 from holdfast.scenarios.commands import (
+    ClockShift,
     Command,
     Crash,
     Drain,
@@ -43,7 +44,7 @@ LEAD_NS: Final = 30 * MILLISECOND
 REPORT_PAUSE_SECONDS: Final = 0.02
 
 #: Commands between whose line and the next no time passes in the script, nor in the simulator.
-_TIMELESS: Final = (Publish, Status, Crash, Freeze, Unfreeze, SetLink)
+_TIMELESS: Final = (Publish, Status, Crash, Freeze, Unfreeze, SetLink, ClockShift)
 
 
 class Master:

@@ -2,8 +2,8 @@
 
 It reads the configuration and the script from the run's folder, finds out who it is there, and does what the orders
 [``control``] say. Whatever must outlive it is in that folder too: its incarnation, the numbers it has reserved, its
-trace. Nothing leaves the process, neither to its peers nor to the master, before the trace lines that tell of it are
-written.
+trace with its records of durable subscriptions, and a broker's store if anything is logged. Nothing leaves the process,
+neither to its peers nor to the master, before the trace lines that tell of it are written.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ import asyncio
 import os
 import socket
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, assert_never
 
 from holdfast.broker.broker import Broker
+from holdfast.broker.input import ClockSet
 from holdfast.broker.input import Expel as ExpelNode
 from holdfast.broker.input import Stop as StopBroker
+from holdfast.broker.settings import Settings
 from holdfast.clock import SECOND, Instant
 from holdfast.overlay.transport import Wake
 from holdfast.puppet import control
 from holdfast.puppet.control import Answer, Completed, Listen, Order, Reported, Start, Stop
-from holdfast.puppet.folder import CONFIGURATION_FILE, SCRIPT_FILE, home_of, trace_of
+from holdfast.puppet.folder import CONFIGURATION_FILE, SCRIPT_FILE, home_of, store_of, trace_of
 from holdfast.puppet.trace_file import TraceFile
 from holdfast.puppet.watched import Watched
 from holdfast.runtime import clock
@@ -32,6 +35,7 @@ from holdfast.runtime.connections import listening_socket
 from holdfast.runtime.disk import NumberStore, next_incarnation
 from holdfast.runtime.driver import Driver
 from holdfast.runtime.faults import Faults
+from holdfast.runtime.real_store import RealStore
 from holdfast.scenarios.actor import Actor
 from holdfast.scenarios.actor_commands import (
     ActorCommand,
@@ -43,12 +47,14 @@ from holdfast.scenarios.actor_commands import (
     DoSlow,
     DoSubscribe,
     DoUnsubscribe,
+    Remember,
     Reserve,
     Wish,
 )
 from holdfast.scenarios.actor_publishing import RESERVED_BLOCK
 from holdfast.scenarios.commands import (
     At,
+    Command,
     Disconnect,
     Expel,
     Join,
@@ -70,6 +76,7 @@ from holdfast.scenarios.roles import (
     membership,
 )
 from holdfast.scenarios.script import parse_script
+from holdfast.streams.checkpoint_token import Token
 
 __all__ = ["Performer"]
 
@@ -83,6 +90,7 @@ class Performer:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.home = home_of(folder, name)
+        self._store_folder = store_of(folder, name)
         self.configuration = parse_configuration((folder / CONFIGURATION_FILE).read_text("utf-8"))
         script = parse_script((folder / SCRIPT_FILE).read_text("utf-8"), "script", self.configuration)
         self.process = script.network(self.configuration).process(name)
@@ -90,6 +98,7 @@ class Performer:
         self.parts = {part.line: part for part in parts}
         self.trace = TraceFile(trace_of(folder, name), name, clock.now)
         self.numbers = NumberStore(self.home, name, block=RESERVED_BLOCK)
+        self._store: RealStore | None = None
         self._listener: socket.socket | None = None
         self._waiting: list[control.WhenSettled] = []
         self._answers: list[Answer] = []
@@ -127,6 +136,7 @@ class Performer:
         self.watched = Watched(self.core)
         self.driver = Driver(
             self.watched,
+            store=self._store,
             application=self._on_effect,
             trace=self.trace.write,
             before_flush=self._before_flush,
@@ -134,23 +144,40 @@ class Performer:
         )
         if self._listener is not None:
             await self.driver.serve(self._listener)
+        if self._store is not None:
+            self.driver.submit(ClockSet(time.time_ns() - clock.now()))
         await self.driver.start(Wake())
 
     def _make_core(self, order: Start) -> Broker | Actor:
         joined = [join.process for line in order.joined if isinstance(join := self.parts[line], Join)]
         for each in joined:
             self.configuration = self.configuration.joined_by(each)
-        process, address = self.process, self._addresses(order).__getitem__
+        for line in order.moved:
+            self._move(self.parts[line])
+        self._places = self._addresses(order)
+        process, address = self.process, self._places.__getitem__
         incarnation = next_incarnation(self.home)
         if process.kind == "broker":
-            joins = process in joined
-            return Broker(broker_settings(self.configuration, process, incarnation, address, joins=joins))
+            told = broker_settings(self.configuration, process, incarnation, address, joins=process in joined)
+            return self._make_broker(told)
         settings = client_settings(self.configuration, process, incarnation, address)
         member = membership(self.configuration, process, incarnation, address)
         first = self.numbers.next_number() if process.kind == "publisher" else 1
         asked = [self.parts[line] for line in order.wishes]
         wishes = [Wish.of(command) for command in asked if isinstance(command, Subscribe)]
-        return Actor(settings, member, first_number=first, wishes=wishes)
+        records = {name: Token.parse(text) for name, text in self.trace.records.items()}
+        return Actor(settings, member, first_number=first, wishes=wishes, records=records)
+
+    def _make_broker(self, settings: Settings) -> Broker:
+        if not settings.is_durable:
+            return Broker(settings)
+        self._store = RealStore(self._store_folder)
+        return Broker(settings, recovered=self._store.start())
+
+    def _move(self, command: Command) -> None:
+        """A client is on another site now."""
+        if isinstance(command, Reconnect) and command.site is not None:
+            self.configuration = self.configuration.with_client_on(command.subscriber, command.site)
 
     def _addresses(self, order: Start) -> dict[str, str]:
         """Where everybody listens, ourselves included: the master may not know that yet."""
@@ -168,6 +195,8 @@ class Performer:
             case Reserve(upto):
                 # Both count in blocks of the same size from the same number, so this reserves all up to it.
                 self.numbers.next_number(upto - RESERVED_BLOCK)
+            case Remember(subscription, token):
+                self.trace.remember(subscription, str(token))
             case _:
                 raise AssertionError(f"nobody knows what to do with {effect!r}")
 
@@ -232,8 +261,10 @@ class Performer:
                 return DoSlow(per_event_ns)
             case Disconnect():
                 return DoDisconnect()
-            case Reconnect():
-                return DoReconnect(ticket)
+            case Reconnect(_, site):
+                self._move(command)
+                there = None if site is None else self.configuration.broker_of(site).name
+                return DoReconnect(ticket, None if there is None else self._places[there])
             case Leave():
                 return DoLeave(ticket)
             case Expel(name):
@@ -253,4 +284,6 @@ class Performer:
         """Say goodbye, send what is queued, close everything."""
         self.driver.submit(StopBroker() if isinstance(self.core, Broker) else DoLeave(0, at_once=True))
         await self.driver.stop()
+        if self._store is not None:
+            await asyncio.to_thread(self._store.close)
         self.trace.close()

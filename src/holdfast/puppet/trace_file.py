@@ -3,6 +3,10 @@
 Lines are handed to the operating system before the effects they tell of leave the process, all of a turn in one write;
 a process that is killed then loses none that anybody could have seen. A kill in the midst of a write can leave half a
 line: what it told of has not happened, and the next life, or the reader, cuts it off.
+
+A subscriber's records of its durable subscriptions stand in the same file, between the lines, each behind those it
+stands for: what was read and what is remembered of it is written at once. Lines whose record is missing at the end
+were cut off from it, and go with it.
 """
 
 from __future__ import annotations
@@ -10,12 +14,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from holdfast.clock import SECOND, Instant
 from holdfast.scenarios.trace import TraceLine, encode_line, read_trace
 
 __all__ = ["TraceFile", "read_trace_file"]
+
+_RECORD: Final = b'{"record":'
+_READ: Final = ("deliver", "silence", "gap")  #: what a record stands for
 
 
 class TraceFile:
@@ -31,8 +40,8 @@ class TraceFile:
         self._node = node
         self._now = now
         self._lines: list[bytes] = []
-        written = _whole_lines(path)
-        self._position = written.count(b"\n")
+        written, self.records = _whole(path)
+        self._position = sum(not line.startswith(_RECORD) for line in written.splitlines())
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.ftruncate(self._file, len(written))
         os.lseek(self._file, 0, os.SEEK_END)
@@ -44,6 +53,11 @@ class TraceFile:
         self._position += 1
         t = since_ns / SECOND
         self._lines.append(encode_line(t, self._position, self._node, kind, fields))
+
+    def remember(self, subscription: str, token: str) -> None:
+        """Put a record behind the lines it stands for, those since the last ``flush``."""
+        self.records[subscription] = token
+        self._lines.append(msgspec.json.encode({"record": subscription, "token": token}) + b"\n")
 
     def flush(self) -> None:
         """Hand everything to the operating system."""
@@ -59,10 +73,23 @@ class TraceFile:
 
 
 def read_trace_file(path: Path) -> list[TraceLine]:
-    """The whole lines of a file; none if it is not there."""
-    return read_trace(_whole_lines(path).splitlines(), path.name)
+    """The lines of a file; none if it is not there."""
+    written, _ = _whole(path)
+    return read_trace([line for line in written.splitlines() if not line.startswith(_RECORD)], path.name)
 
 
-def _whole_lines(path: Path) -> bytes:
+def _whole(path: Path) -> tuple[bytes, dict[str, str]]:
+    """What was written as a whole, and the last records in it, by subscription."""
     data = path.read_bytes() if path.exists() else b""
-    return data[: data.rfind(b"\n") + 1]
+    lines = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+    records: dict[str, str] = {}
+    behind = 0  #: the last record
+    for i, line in enumerate(lines, start=1):
+        if line.startswith(_RECORD):
+            record = msgspec.json.decode(line)
+            records[record["record"]] = record["token"]
+            behind = i
+    for i, line in enumerate(map(msgspec.json.decode, lines[behind:]), start=behind):
+        if line["kind"] in _READ and line["subscription"] in records:
+            return b"".join(lines[:i]), records
+    return b"".join(lines), records

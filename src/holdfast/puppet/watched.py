@@ -1,8 +1,8 @@
 """Counts what passes in every session of a core, so that the master can tell whether anything is still under way.
 
 Of a message with events each event is counted, since a large one is parted on its way, and any other message as one.
-Heartbeats are not counted: they never end and carry nothing. A session that is over is forgotten with its counts; what
-was lost with it is nobody's any more.
+Heartbeats are not counted, nor is silence, nor what is reported of it: they never end and carry nothing. A session that
+is over is forgotten with its counts; what was lost with it is nobody's any more.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.clock import Instant
+from holdfast.messages.durable import Acknowledge, Portion, Report, Reported, Requests, Saved
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Relay
 from holdfast.messages.publications import Deliveries, Publications, Publish
 from holdfast.messages.session import Heartbeat, Hello, Welcome
+from holdfast.messages.ticks import Items
 from holdfast.overlay.transport import Close, Connected, Core, Disconnected, Received, Send
 from holdfast.puppet.control import Traffic
 
@@ -84,7 +86,13 @@ def _weight(message: Message) -> int:
             return len(message.at)
         case Publish(batch):
             return len(batch)
-        case Heartbeat():
+        case Items():
+            return len(message.lost) + sum(each is not None for each in message.publications)
+        case Portion():
+            return len(message.at) + bool(message.reason)
+        case Requests():
+            return len(message.batch)
+        case Heartbeat() | Report() | Reported() | Acknowledge() | Saved():
             return 0
         case _:
             return 1

@@ -36,6 +36,7 @@ class Table:
         self._entries: dict[SubscriptionId, Entry] = {}
         self._slots: dict[SubscriptionId, int] = {}
         self.by_slot: list[Entry | None] = []  #: what the numbers that ``match`` gives stand for
+        self.additions = 0  #: how many entries were ever added
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -50,6 +51,7 @@ class Table:
     def add(self, entry: Entry) -> None:
         """Install an entry; there must be none under its id."""
         assert entry.subscription not in self._entries
+        self.additions += 1
         slot = self._index.add(entry.filter)
         if slot == len(self.by_slot):
             self.by_slot.append(entry)

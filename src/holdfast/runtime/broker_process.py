@@ -2,6 +2,9 @@
 
 SIGTERM and SIGINT stop it cleanly: no more connections, a Goodbye to everybody, what is queued is sent, and the
 process ends with status 0. A second signal ends it at once. A bug ends it with status 1 and a traceback in the log.
+
+A broker of durable streams has a data folder, and in it a store. Its core counts in ticks of the wall clock, and is
+told whenever that was set: an operator, or a daemon that keeps time, may do so while the clock of its timers goes on.
 """
 
 from __future__ import annotations
@@ -11,27 +14,36 @@ import logging
 import os
 import resource
 import signal
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from holdfast.broker.broker import Broker
-from holdfast.broker.input import Stop
+from holdfast.broker.durable.inspection import subscriptions_of
+from holdfast.broker.input import ClockSet, Stop
 from holdfast.broker.settings import Settings
-from holdfast.clock import SECOND, Instant
+from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.errors import EnvironmentsFault
 from holdfast.overlay.transport import Wake
 from holdfast.runtime import clock, logs
 from holdfast.runtime.addresses import Address, words_of
-from holdfast.runtime.admin import Admin, Answer
+from holdfast.runtime.admin import Action, Admin, Answer, Page
 from holdfast.runtime.collector import freeze_after_long_pauses
 from holdfast.runtime.driver import Driver, DriverFailed
 from holdfast.runtime.loop import run
 from holdfast.runtime.metrics import CONTENT_TYPE, BrokerMetrics
+from holdfast.runtime.operator import Operator
+from holdfast.runtime.real_store import RealStore
 
 __all__ = ["BrokerService", "CannotListen", "run_broker"]
+
+STORE_FOLDER: Final = "streams"  #: in a broker's data folder
+CLOCK_CHECK_SECONDS: Final = 1.0
+CLOCK_MOVED_NS: Final = MILLISECOND  #: less is not worth telling: ticks are made unique anyway
 
 
 class CannotListen(EnvironmentsFault):
@@ -43,7 +55,12 @@ class CannotListen(EnvironmentsFault):
 
 
 class BrokerService:
-    """A broker that listens, in the running loop; ``driver_options`` are those of ``Driver``."""
+    """A broker that listens, in the running loop; ``driver_options`` are those of ``Driver``.
+
+    ``data`` is its folder; a broker without durable streams needs none.
+
+    :raises DiskFull, DiskFailed, NoLog, UnknownFormat: as ``RealStore.start``.
+    """
 
     def __init__(
         self,
@@ -51,25 +68,44 @@ class BrokerService:
         listen: Address,
         admin: Address | None = None,
         *,
+        data: Path | None = None,
         insecure: bool = False,
         **driver_options: Any,
     ) -> None:
-        self.broker = Broker(settings)
-        self.driver = Driver(self.broker, insecure=insecure, **driver_options)
+        if settings.is_durable and data is None:
+            raise ValueError(f"{settings.name} has durable streams, and no folder for their logs")
+        self.store = None if data is None else RealStore(data / STORE_FOLDER)
+        self.broker = (
+            Broker(settings) if self.store is None else Broker(settings, recovered=self.store.start())
+        )
+        self._operator = Operator(lambda wish: self.driver.submit(wish))
+        self.driver = Driver(
+            self.broker,
+            store=self.store,
+            application=self._operator.on_effect,
+            insecure=insecure,
+            **driver_options,
+        )
         self.listen = listen  #: with the real port, once started
         self.admin = admin
         self._metrics = BrokerMetrics(self.broker, self.driver)
-        pages = {
+        pages: dict[str, Page] = {
             "/livez": self._live,
             "/startupz": self._started,
             "/readyz": self._ready,
             "/metrics": lambda: Answer(HTTPStatus.OK, self._metrics.page(), CONTENT_TYPE),
             "/status": lambda: Answer.json(self.status()),
         }
-        self._server = Admin(pages, insecure=insecure)
+        actions: Mapping[str, Action] = {}
+        if self.broker.durable is not None:
+            pages["/subscriptions"] = self._subscriptions
+            actions = self._operator.actions
+        self._server = Admin(pages, actions, insecure=insecure)
         self._listens = False
         self._started_at = clock.now()
         self._started_on = datetime.now(UTC)
+        self._wall_offset_ns = 0  #: as the core was told
+        self._clock_check: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
         """Listen and go; the admin port first, so that it can say what is still missing.
@@ -77,21 +113,40 @@ class BrokerService:
         :raises CannotListen: if one of the two addresses cannot be had.
         :raises BadAddress: if one of them is not loopback, and insecurity was not allowed.
         """
-        if self.admin is not None:
-            self.admin = await _bind(self._server.listen, self.admin)
         try:
+            if self.admin is not None:
+                self.admin = await _bind(self._server.listen, self.admin)
             self.listen = await _bind(self.driver.listen, self.listen)
         except BaseException:
             await self._server.stop()
+            await self._close_store()
             raise
         self._listens = True
+        if self.store is not None:
+            self._check_clock()
         await self.driver.start(Wake())
 
     async def stop(self) -> None:
-        """Say goodbye, send what is queued, close everything."""
+        """Say goodbye, send what is queued, write what was to be written, close everything."""
+        if self._clock_check is not None:
+            self._clock_check.cancel()
         self.driver.submit(Stop())
         await self.driver.stop()
         await self._server.stop()
+        await self._close_store()
+
+    async def _close_store(self) -> None:
+        if self.store is not None:
+            await asyncio.to_thread(self.store.close)
+
+    def _check_clock(self) -> None:
+        """Tell the core what the wall clock shows, if it does not know, and look again soon."""
+        offset_ns = _wall_offset_ns()
+        if abs(offset_ns - self._wall_offset_ns) > CLOCK_MOVED_NS:
+            self._wall_offset_ns = offset_ns
+            self.driver.submit(ClockSet(offset_ns))
+        loop = asyncio.get_running_loop()
+        self._clock_check = loop.call_later(CLOCK_CHECK_SECONDS, self._check_clock)
 
     def status(self) -> dict[str, Any]:
         """The broker's own status, and its process."""
@@ -108,6 +163,10 @@ class BrokerService:
         for lapse in page["overlay"]["lapses"]:
             lapse["at"] = self._date(lapse["at"])
         return {**page, "process": process}
+
+    def _subscriptions(self) -> Answer:
+        assert self.broker.durable is not None
+        return Answer.json(subscriptions_of(self.broker.durable))
 
     def _date(self, at: Instant) -> str:
         """An instant of the driver's, as a date."""
@@ -133,6 +192,15 @@ class BrokerService:
         )
 
 
+def _wall_offset_ns() -> int:
+    """How far the wall clock is ahead of ours: of three readings the one in which least time passed."""
+    readings: list[tuple[int, int]] = []
+    for _ in range(3):
+        before, wall, after = clock.now(), time.time_ns(), clock.now()
+        readings.append((after - before, wall - (before + after) // 2))
+    return min(readings)[1]
+
+
 async def _bind(listen: Callable[[str, int], Any], address: Address) -> Address:
     try:
         return Address(address.host, await listen(*address))
@@ -145,13 +213,15 @@ def run_broker(
     listen: Address,
     admin: Address | None = None,
     *,
+    data: Path | None = None,
     insecure: bool = False,
     on_start: Callable[[BrokerService], None] | None = None,
 ) -> int:
     """Run a broker in this process until a signal or a bug ends it; returns the exit status.
 
-    ``on_start`` is called once it listens.
+    ``data`` is its folder, which a broker of durable streams needs; ``on_start`` is called once it listens.
 
+    :raises DiskFull, DiskFailed, NoLog, UnknownFormat: if its folder cannot be had, or what is in it not be read.
     :raises CannotListen: if an address cannot be had.
     :raises BadAddress: if one is not loopback, and insecurity was not allowed.
     """
@@ -161,7 +231,7 @@ def run_broker(
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_on_stray_exception)
         transcribe = logs.LOGGER.isEnabledFor(logging.DEBUG)
-        service = BrokerService(settings, listen, admin, insecure=insecure, transcribe=transcribe)
+        service = BrokerService(settings, listen, admin, data=data, insecure=insecure, transcribe=transcribe)
         await service.start()
         unfreeze = freeze_after_long_pauses()
         signalled = asyncio.Event()

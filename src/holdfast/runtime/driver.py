@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from holdfast.clock import MILLISECOND, SECOND, Instant
@@ -35,6 +35,9 @@ from holdfast.runtime import clock, logs
 from holdfast.runtime.connections import Connections
 from holdfast.runtime.faults import Faults
 from holdfast.runtime.link import Link, LinkLimits
+from holdfast.runtime.real_store import RealStore
+from holdfast.streams.store import LANES
+from holdfast.streams.storing import DiskInput
 
 __all__ = ["Driver", "DriverFailed"]
 
@@ -50,6 +53,7 @@ class DriverFailed(HoldfastError):
 class Driver:
     """One core, its connections and its timer. All methods belong to the loop's thread.
 
+    ``store``, which has been started, gets what the core asks of its disk; it stays its owner's to close.
     ``application`` gets the effects the driver does not know, ``trace`` the trace; ``before_flush`` is called before
     the effects of a turn become visible to others, so that a trace can be written out in time. ``transcribe``: every
     message goes to the log, at level debug.
@@ -59,6 +63,7 @@ class Driver:
         self,
         core: Core,
         *,
+        store: RealStore | None = None,
         application: Callable[[Any], None] | None = None,
         trace: Callable[[str, Mapping[str, Any]], None] | None = None,
         before_flush: Callable[[], None] | None = None,
@@ -81,6 +86,7 @@ class Driver:
             insecure=insecure,
         )
         self._open = self.connections.open
+        self._store = store
         self._application = application
         self._trace = trace
         self._before_flush = before_flush
@@ -96,6 +102,8 @@ class Driver:
         self._running = True
         self._ending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
+        if store is not None:
+            store.attach(self._on_stored, self._fail)
 
     # What the process around it calls.
 
@@ -125,6 +133,16 @@ class Driver:
             self._turn_is_due = True
             if type(stimulus) is Received and not self._is_turning:
                 self._turn()
+            asyncio.get_running_loop().call_soon(self._on_turn_due)
+
+    def _on_stored(self, stimuli: Sequence[DiskInput]) -> None:
+        """What became of a turn of the disk; a turn of its own if it is the first thing to come."""
+        if not self._running:
+            return
+        self._inbox += stimuli
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            self._turn()
             asyncio.get_running_loop().call_soon(self._on_turn_due)
 
     async def stop(self) -> None:
@@ -219,6 +237,8 @@ class Driver:
                     link.resume()
             case Log(level, text, fields):
                 self._say(level, text, fields)
+            case _ if self._store is not None and type(effect) in LANES:
+                self._store.submit(effect)
             case _:
                 assert self._application is not None, f"nobody takes {type(effect).__name__}"
                 self._application(effect)

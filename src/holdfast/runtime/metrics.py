@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from holdfast.broker.broker import Broker
 from holdfast.runtime.driver import Driver
+from holdfast.runtime.metrics_durable import durable_metrics
 
 __all__ = ["CONTENT_TYPE", "BrokerMetrics"]
 
@@ -34,7 +35,8 @@ class BrokerMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every figure, as it is now."""
         broker, driver = self._broker, self._driver
-        overlay = broker.status()["overlay"]
+        status = broker.status()
+        overlay = status["overlay"]
         for name, count in asdict(broker.counters).items():
             family = CounterMetricFamily(f"holdfast_{name}", f"broker.statistics, {name}", labels=["broker"])
             family.add_metric([broker.name], count)
@@ -64,3 +66,5 @@ class BrokerMetrics(Collector):
             gauge = GaugeMetricFamily(f"holdfast_{name}", text, labels=["broker"])
             gauge.add_metric([broker.name], value)
             yield gauge
+        if status["durable"] is not None:
+            yield from durable_metrics(broker.name, status["durable"])

@@ -10,12 +10,21 @@ from itertools import combinations
 from typing import Any, Final
 
 from holdfast.filters.topic import TopicPattern, parse_pattern
+from holdfast.messages.streams import Guarantee, Order
 from holdfast.runtime.addresses import Address, BadAddress, parse_address
 from holdfast.runtime.network_document import Document
-from holdfast.runtime.network_keys import written
+from holdfast.runtime.network_keys import OF_LOGS, written
 from holdfast.wire.frame import FRAME_BYTES_MAX
 
-__all__ = ["check_limits", "check_names", "check_streams", "check_timing", "check_tree", "checked_addresses"]
+__all__ = [
+    "check_limits",
+    "check_names",
+    "check_policies",
+    "check_streams",
+    "check_timing",
+    "check_tree",
+    "checked_addresses",
+]
 
 #: Around the largest event there must be room for the rest of its frame.
 FRAME_ROOM_BYTES: Final = 64 * 1024
@@ -94,6 +103,46 @@ def check_streams(document: Document, streams: Sequence[Table]) -> None:
                 f"topics has {clash[1]}, which overlaps {clash[0]} of stream {streams[i].get('name', i + 1)}"
             )
             document.problem(("stream", j, "topics"), f"{problem}; expected every topic in one stream")
+
+
+def check_policies(document: Document, streams: Sequence[Table], brokers: Sequence[Table]) -> None:
+    """What a stream promises goes together, in itself and with the others."""
+    names = [broker["name"] for broker in brokers if "name" in broker]
+    for i, stream in enumerate(streams):
+        if "guarantee" in stream and "order" in stream:
+            _check_policy(document, i, stream, names)
+    kinds = {kind: [each for each in streams if each.get("guarantee") is kind] for kind in Guarantee}
+    reliable, durable = kinds[Guarantee.RELIABLE], kinds[Guarantee.DURABLE]
+    if reliable and durable:
+        last = max(streams.index(reliable[0]), streams.index(durable[0]))
+        problem = (
+            f"stream {reliable[0].get('name')} is reliable and stream {durable[0].get('name')} durable, as a stream"
+            " is unless it says otherwise, and one network cannot have both yet"
+        )
+        document.problem(("stream", last, "guarantee"), f"{problem}; expected only one of the two")
+
+
+def _check_policy(document: Document, i: int, stream: Table, brokers: Sequence[str]) -> None:
+    guarantee, order = stream["guarantee"], stream["order"]
+    if guarantee is not Guarantee.DURABLE:
+        if order is Order.TOTAL:
+            problem = f'order is "total" and guarantee "{guarantee}", which is not logged'
+            document.problem(("stream", i, "order"), f'{problem}; expected guarantee = "durable"')
+        for key in OF_LOGS:
+            if document.says(("stream", i, key)):
+                problem = f'{key} is for streams that are logged, and guarantee is "{guarantee}"'
+                document.problem(("stream", i, key), f'{problem}; expected guarantee = "durable"')
+        return
+    sequencer = stream.get("sequencer")
+    if sequencer is not None and order is not Order.TOTAL:
+        problem = f'sequencer is {written(sequencer)} and order "{order}"'
+        document.problem(("stream", i, "sequencer"), f'{problem}; expected order = "total"')
+    elif sequencer is not None and sequencer not in brokers:
+        problem = f"sequencer is {written(sequencer)}, which is no broker"
+        document.problem(("stream", i, "sequencer"), f"{problem}; expected {', '.join(brokers)}")
+    if order is Order.TOTAL and stream.get("pubends", 1) > 1:
+        problem = f"pubends is {stream['pubends']}, and a stream in total order has one"
+        document.problem(("stream", i, "pubends"), f"{problem}; expected 1")
 
 
 def may_overlap(one: TopicPattern, other: TopicPattern) -> bool:

@@ -163,6 +163,13 @@ class Document:
             return []
         return [self.table((array, position), keys) for position in range(len(found))]
 
+    def says(self, path: Path) -> bool:
+        """Whether something stands at a path, whatever it is."""
+        found: Any = self._values
+        for part in path[:-1]:
+            found = found.get(part, {}) if isinstance(found, dict) else found[part]
+        return isinstance(found, dict) and path[-1] in found
+
     def problem(self, path: Path, text: str) -> None:
         """Note something wrong with what stands at a path."""
         where = self._above.get(path)

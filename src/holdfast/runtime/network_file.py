@@ -18,23 +18,19 @@ from holdfast.runtime.addresses import Address
 from holdfast.runtime.network_checks import (
     check_limits,
     check_names,
+    check_policies,
     check_streams,
     check_timing,
     check_tree,
     checked_addresses,
 )
 from holdfast.runtime.network_document import Document, NetworkFileError, Override
-from holdfast.runtime.network_keys import BROKER, STREAM, TABLES
+from holdfast.runtime.network_keys import BROKER, STREAM, TABLES, defaults
 
 __all__ = ["BrokerEntry", "Network", "NetworkFileError", "StreamEntry", "read_network"]
 
 #: The one stream of a file that names none.
-EVERYTHING: Final = {
-    "name": "default",
-    "topics": ("#",),
-    "guarantee": Guarantee.BEST_EFFORT,
-    "order": Order.FIFO,
-}
+EVERYTHING: Final = {"name": "default", "topics": ("#",), **defaults(STREAM)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +51,20 @@ class StreamEntry:
 
     name: str
     topics: tuple[str, ...]
-    guarantee: Guarantee
-    order: Order
+    guarantee: Guarantee = Guarantee.DURABLE
+    order: Order = Order.FIFO
+    sequencer: str | None = None  #: of a stream in total order, if it is not the root
+    pubends: int = 1
+    retain: int | None = None  #: nanoseconds
+    retain_bytes: int | None = None
+
+    def stream(self, root: str) -> Stream:
+        """What a broker is told of it."""
+        if self.guarantee is not Guarantee.DURABLE:
+            return Stream(self.name, self.topics, self.order, self.guarantee)
+        sequencer = (self.sequencer or root) if self.order is Order.TOTAL else None
+        retain = self.retain, self.retain_bytes
+        return Stream(self.name, self.topics, self.order, self.guarantee, self.pubends, sequencer, *retain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,8 @@ class Network:
     def settings(self, name: str, incarnation: int) -> Settings:
         """What the broker of this name is told; KeyError if there is none."""
         self.broker(name)
-        streams = tuple(Stream(each.name, each.topics, each.order, each.guarantee) for each in self.streams)
+        root = next(entry.name for entry in self.brokers if entry.parent is None)
+        streams = tuple(each.stream(root) for each in self.streams)
         return Settings(name, incarnation, tuple(self._places(name)), streams, **self.common)
 
     def beside(self, name: str) -> list[BrokerEntry]:
@@ -132,6 +141,7 @@ def read_network(path: Path, overrides: Sequence[Override] = ()) -> Network:
     check_tree(document, brokers)
     check_names(document, "stream", streams)
     check_streams(document, streams)
+    check_policies(document, streams, brokers)
     addresses = checked_addresses(
         document, brokers, insecure=top.get("insecure", False), delta=top.get("delta", 0)
     )

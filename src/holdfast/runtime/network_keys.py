@@ -12,20 +12,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from holdfast.broker.settings import Routing, Settings
+from holdfast.broker.settings import Routing, Settings, Stream
 from holdfast.clock import MILLISECOND
 from holdfast.errors import FilterError
 from holdfast.events.event import Limits
 from holdfast.filters.topic import parse_pattern
 from holdfast.messages.streams import Guarantee, Order
 from holdfast.node.settings import Acknowledge
+from holdfast.runtime.network_units import bytes_in, span_in
 
-__all__ = ["BROKER", "REQUIRED", "STREAM", "TABLES", "Key", "Kind", "Unfit", "written"]
+__all__ = ["BROKER", "OF_LOGS", "REQUIRED", "STREAM", "TABLES", "Key", "Kind", "Unfit", "defaults", "written"]
 
 REQUIRED: Final = object()
 DAY_MS: Final = 86_400_000
 COUNT_MAX: Final = 2**53  #: what every reader of TOML and JSON agrees on
 TOPICS_MAX: Final = 1_000  #: patterns of one stream
+PUBENDS_MAX: Final = 64  #: of one stream at one broker: each has a log of its own
+RETAIN_BYTES_LEAST: Final = 1 << 20
+#: Unless another size is said: a log must not fill a disk without anybody having decided so.
+RETAIN_BYTES: Final = "10GiB"
 DELTA_MAX: Final = 16  #: an event names the 3δ+1 nodes it passed last, and messages have room for those
 #: What is held is let go so much later than it could be. Scenarios wait a second, as their traces are read by people;
 #: a network that carries traffic would hold a second's worth of it in every queue.
@@ -115,6 +120,32 @@ def _choice(offered: Mapping[str, object], to_come: tuple[str, ...] = ()) -> Kin
     return Kind(check)
 
 
+def _span(without: str) -> Kind:
+    """A time, or a word for none, which is None."""
+
+    def check(value: object) -> int | None:
+        span = span_in(value) if isinstance(value, str) else None
+        if span is None and value != without:
+            expected = f'a time such as "90s", "12h" or "7d", or {written(without)}'
+            raise Unfit(f"is {written(value)}", expected)
+        return span
+
+    return Kind(check)
+
+
+def _size(without: str, least: int) -> Kind:
+    """A number of bytes with its unit, or a word for none, which is None."""
+
+    def check(value: object) -> int | None:
+        size = bytes_in(value) if isinstance(value, str) else None
+        if value != without and (size is None or size < least):
+            expected = f'a size such as "500MB" or "10GiB", from {least:,} bytes, or {written(without)}'
+            raise Unfit(f"is {written(value)}", expected)
+        return size
+
+    return Kind(check)
+
+
 def _topics(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         raise Unfit(f"is {written(value)}", 'an array of topic patterns, such as ["orders/#"]')
@@ -176,6 +207,12 @@ TABLES: Final[dict[str, dict[str, Key]]] = {
         "grace_ms": _duration("client_grace_ns"),
         "member_grace_ms": _duration("member_grace_ns"),
     },
+    "durable": {
+        "expire_after": Key(_span("never"), "never", "expire_after_ns"),
+        "cache_bytes": _limit(Settings, "cache_bytes"),
+        "report_every_ms": _duration("report_every_ns"),
+        "silence_every_ms": _duration("silence_every_ns"),
+    },
     "limits": {
         **{one.name: _limit(Settings, one.name) for one in fields(Settings) if one.name.endswith("_max")},
         **{one.name: _limit(Limits, one.name) for one in fields(Limits)},
@@ -194,8 +231,21 @@ BROKER: Final[dict[str, Key]] = {
 STREAM: Final[dict[str, Key]] = {
     "name": Key(Kind(_name)),
     "topics": Key(Kind(_topics, _json_or_text)),
-    "guarantee": Key(
-        _choice({one.value: one for one in Guarantee}, ("durable", "archived")), Guarantee.BEST_EFFORT.value
-    ),
-    "order": Key(_choice({one.value: one for one in Order}, ("total",)), Order.FIFO.value),
+    "guarantee": Key(_choice({one.value: one for one in Guarantee}, ("archived",)), Guarantee.DURABLE.value),
+    "order": Key(_choice({one.value: one for one in Order}), Order.FIFO.value),
+    "sequencer": Key(Kind(_name), None),
+    "pubends": Key(_whole(1, PUBENDS_MAX), _default(Stream, "pubends")),
+    "retain": Key(_span("forever"), "forever"),
+    "retain_bytes": Key(_size("unlimited", RETAIN_BYTES_LEAST), RETAIN_BYTES),
 }
+#: Those that only a stream has that is logged.
+OF_LOGS: Final = ("sequencer", "pubends", "retain", "retain_bytes")
+
+
+def defaults(keys: Mapping[str, Key]) -> dict[str, Any]:
+    """What is meant where nothing is said, as the code uses it."""
+    return {
+        name: None if key.default is None else key.kind.check(key.default)
+        for name, key in keys.items()
+        if key.default is not REQUIRED
+    }

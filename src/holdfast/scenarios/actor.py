@@ -5,24 +5,28 @@ is ``Wake``. It writes the client's side of the trace [contracts.md §5]: a ``Tr
 the effect it announces, so that a line is written before what it tells can be seen outside.
 
 A publisher that cannot reach its broker goes on publishing into its client, up to
-``Settings.unacknowledged_max`` events, and then waits. Disconnect, in a script, takes the plug out: the client
-knows that its session is lost and dials again, and the actor keeps that back until Reconnect.
+``Settings.unacknowledged_max`` events, and then waits. Who reconnects to another broker does so as another client,
+which goes on from the subscriber's own record.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from holdfast.client.effect import (
     Acknowledged,
     Away,
+    Committed,
     Delivered,
     Ended,
     NotAccepted,
+    Ousted,
+    Placed,
     Ready,
+    Stretch,
     Subscribed,
     SubscriptionRefused,
     Unsubscribed,
@@ -56,8 +60,11 @@ from holdfast.scenarios.actor_commands import (
     DoUnsubscribe,
     Wish,
 )
+from holdfast.scenarios.actor_plug import Plug
 from holdfast.scenarios.actor_publishing import Publishing
 from holdfast.scenarios.actor_reading import Reading
+from holdfast.scenarios.actor_record import Records
+from holdfast.streams.checkpoint_token import Token
 
 __all__ = ["BUFFER_ITEMS", "Actor"]
 
@@ -83,24 +90,25 @@ class Actor:
         *,
         first_number: int = 1,
         wishes: Sequence[Wish] = (),
+        records: Mapping[str, Token] | None = None,
     ) -> None:
         self.name = settings.name
+        self._settings = settings
         self._window = settings.unacknowledged_max
         self._core = ClientCore(settings) if membership is None else MemberCore(settings, membership)
         self._is_started = False
         self._wishes = list(wishes)  #: to be subscribed to at the start, as an earlier life was
+        self._tokens = dict(records or {})  #: and where its durable subscriptions had come to
         self._subscriptions: dict[int, _Subscription] = {}
         self._last_subscription = 0
         self._publishing = Publishing(settings.name, first_number)
         self._unaccepted: deque[int] = deque()
-        self._reading = Reading(settings.name, self._core)
+        self._placed: dict[int, tuple[str, int]] = {}  #: where events stand that are not accepted yet
+        self._records = Records(settings.name)
+        self._reading = Reading(settings.name, self._records)
         self._leaving: int | None = None  #: the ticket of who waits for that
-
-        # The plug.
-        self._connections: dict[int, None] = {}
+        self._plug = Plug()
         self._was_lost = False  #: the session, not by the script's doing
-        self.is_unplugged = False  #: by the script, until it says Reconnect
-        self._dials: list[Connect] = []  #: kept back while unplugged
         self._reconnecting: list[int] = []  #: tickets
 
     # How it is
@@ -109,6 +117,11 @@ class Actor:
     def is_connected(self) -> bool:
         """Whether there is a session with a broker."""
         return self._core.is_ready
+
+    @property
+    def is_unplugged(self) -> bool:
+        """Whether the script has disconnected it."""
+        return self._plug.is_out
 
     @property
     def is_settled(self) -> bool:
@@ -120,7 +133,8 @@ class Actor:
     @property
     def quiet(self) -> bool:
         """No Publish is running, nothing is unacknowledged, nothing waits to be read."""
-        return self._publishing.is_idle and not self._core.unacknowledged and self._reading.is_idle
+        is_published = self._publishing.is_idle and not self._core.unacknowledged
+        return is_published and self._reading.is_idle and self._records.is_acknowledged
 
     def status(self) -> dict[str, Any]:
         """For the trace's ``status`` line: what can be written as JSON."""
@@ -134,20 +148,18 @@ class Actor:
 
     def next_deadline(self) -> Instant | None:
         """When something is due: in the client, for the application, or of a Publish that may go on."""
-        due = self._core.next_deadline()
-        if self._reading.due is not None and (due is None or self._reading.due < due):
-            due = self._reading.due
-        if not self._publishing.is_idle and self._core.unacknowledged < self._window:
-            next_due = self._publishing.next_due()
-            if due is None or (next_due is not None and next_due < due):
-                due = next_due
-        return due
+        is_open = not self._publishing.is_idle and self._core.unacknowledged < self._window
+        publishing = self._publishing.next_due() if is_open else None
+        dues = (self._core.next_deadline(), self._reading.due, self._records.due, publishing)
+        return min((due for due in dues if due is not None), default=None)
 
     def step(self, stimulus: Any, now: Instant) -> list[Any]:
         """Take one input, and say what is to be done about it."""
         effects: list[Any] = []
         self._on_input(stimulus, now, effects)
-        self._reading.go_on(now, effects)
+        self._reading.go_on(now, self._core, effects)
+        for commit in self._records.settle(now, effects):
+            self._ask(commit, now, effects)
         if not self._publishing.is_idle:
             self._publish(now, effects)
         if self._leaving is not None and not self._core.unacknowledged:
@@ -161,10 +173,12 @@ class Actor:
                     self._start(now, effects)
                 else:
                     self._ask(stimulus, now, effects)
-            case Connected(connection, peer):
-                self._on_connected(connection, peer, now, effects)
+            case Connected():
+                self._hear(self._plug.on_connected(stimulus, effects), now, effects)
+            case ConnectFailed():
+                self._hear(self._plug.on_connect_failed(stimulus), now, effects)
             case Disconnected(connection):
-                self._connections.pop(connection, None)
+                self._plug.on_disconnected(connection)
                 self._ask(stimulus, now, effects)
             case DoPublish():
                 if self._leaving is None:
@@ -177,8 +191,8 @@ class Actor:
                 self._reading.become_slow(per_event_ns)
             case DoDisconnect():
                 self._unplug(now, effects)
-            case DoReconnect(ticket):
-                self._plug(ticket, effects)
+            case DoReconnect(ticket, broker):
+                self._reconnect(ticket, broker, now, effects)
             case DoLeave(ticket, at_once):
                 self._publishing.stop()
                 self._leaving = ticket
@@ -201,21 +215,33 @@ class Actor:
 
     # The client's core, and what it says
 
+    def _hear(self, stimulus: Connected | ConnectFailed | None, now: Instant, effects: list[Any]) -> None:
+        if stimulus is not None:
+            self._ask(stimulus, now, effects)
+
     def _ask(self, stimulus: Any, now: Instant, effects: list[Any]) -> None:
         for effect in self._core.step(stimulus, now):
             self._on_effect(effect, now, effects)
 
     def _on_effect(self, effect: Any, now: Instant, effects: list[Any]) -> None:
         match effect:
-            case Delivered(number, items, copies):
-                subscription = self._subscriptions[number].wish.subscription
-                self._reading.on_delivered(number, subscription, items, copies)
+            case Delivered(number):
+                self._reading.on_delivered(self._subscriptions[number].wish.subscription, effect)
+            case Stretch(number):
+                self._reading.on_stretch(self._subscriptions[number].wish.subscription, effect)
+            case Committed(number, ticket):
+                self._records[number].on_committed(ticket)
+            case Placed(pubend, _, runs, repeats):
+                for n, tick, length in (*runs, *repeats):
+                    for k in range(length):
+                        self._placed[n + k] = pubend, tick + k if tick else 0
             case Acknowledged(upto):
                 self._on_acknowledged(upto, effects)
             case NotAccepted(n, problem):
                 self._unaccepted.remove(n)
                 effects.append(Log("warning", f"event {n} is not accepted: {problem}", {}))
-            case Subscribed(number, partial):
+            case Subscribed(number, partial, token):
+                self._records[number].begin(token)
                 self._on_subscribed(number, partial, effects)
             case Upgraded(number, cleared, partial):
                 fields = {
@@ -225,12 +251,12 @@ class Actor:
                     "partial": _partitions(partial),
                 }
                 effects.append(Trace("upgraded", fields))
-            case SubscriptionRefused(number, problem):
-                refused = self._subscriptions.pop(number)
+            case SubscriptionRefused(number, problem) | Ousted(number, problem):
+                refused = self._close(number)
                 effects.append(Log("error", f"{refused.wish.subscription} is refused: {problem}", {}))
                 _done(refused, effects)
             case Unsubscribed(number):
-                ended = self._subscriptions.pop(number)
+                ended = self._close(number)
                 effects.append(self._line("unsubscribed", ended.wish))
                 _done(ended, effects)
             case Ready():
@@ -246,10 +272,10 @@ class Actor:
                 if not self.is_unplugged:  # what the script did is the master's to write
                     effects.append(Trace("disconnect", {"nodes": [self.name]}))
                     self._was_lost = True
-            case Connect() if self.is_unplugged:
-                self._dials.append(effect)
+            case Connect():
+                self._plug.connect(effect, effects)
             case Close(connection):
-                self._connections.pop(connection, None)
+                self._plug.on_disconnected(connection)
                 effects.append(effect)
             case _:
                 effects.append(effect)
@@ -259,7 +285,7 @@ class Actor:
             "subscriber": self.name,
             "subscription": wish.subscription,
             "filter": wish.text,
-            "durable": False,
+            "durable": wish.durable,
         }
         return Trace(kind, fields)
 
@@ -277,17 +303,28 @@ class Actor:
         waiting = self._unaccepted
         while waiting and waiting[0] <= upto:
             n = waiting.popleft()
-            fields = {"publisher": self.name, "n": n, "pubend": self.name, "tick": n}
+            pubend, tick = self._placed.pop(n, (self.name, n))  # where nothing is logged it is its own place
+            fields = {"publisher": self.name, "n": n, "pubend": pubend, "tick": tick}
             effects.append(Trace("accepted", fields))
 
     # Subscribing
 
     def _subscribe(self, wish: Wish, ticket: int | None, now: Instant, effects: list[Any]) -> None:
-        self._last_subscription += 1
-        number = self._last_subscription
-        self._subscriptions[number] = _Subscription(wish, ticket)
         effects.append(self._line("subscribe", wish))
-        self._ask(AddSubscription(number, wish.filter, BUFFER_ITEMS), now, effects)
+        self._add(_Subscription(wish, ticket), self._tokens.pop(wish.subscription, None), now, effects)
+
+    def _add(self, subscription: _Subscription, token: Token | None, now: Instant, effects: list[Any]) -> int:
+        self._last_subscription += 1
+        number, wish = self._last_subscription, subscription.wish
+        self._subscriptions[number] = subscription
+        self._records.open(number, wish, token)
+        durable = f"{self.name}/{wish.subscription}" if wish.durable else None
+        self._ask(AddSubscription(number, wish.filter, BUFFER_ITEMS, durable, None, token), now, effects)
+        return number
+
+    def _close(self, number: int) -> _Subscription:
+        self._records.close(number)
+        return self._subscriptions.pop(number)
 
     def _on_subscribed(self, number: int, partial: tuple[Partition, ...], effects: list[Any]) -> None:
         confirmed = self._subscriptions[number]
@@ -310,35 +347,49 @@ class Actor:
         _done(ending, effects)  # nobody waits for the confirmation any more
         ending.is_ending, ending.ticket = True, ticket
         effects.append(self._line("unsubscribe", ending.wish))
-        self._reading.forget(number, now, effects)
+        self._records.close(number)
+        if (dropped := self._reading.forget(number)) is not None:
+            self._ask(dropped, now, effects)
         self._ask(EndSubscription(number), now, effects)
 
     # The plug
 
-    def _on_connected(self, connection: int, peer: str | None, now: Instant, effects: list[Any]) -> None:
-        if self.is_unplugged:
-            effects.append(Close(connection, "disconnected by the script"))
-            if peer is not None:
-                self._ask(ConnectFailed(peer, "disconnected by the script"), now, effects)
-            return
-        self._connections[connection] = None
-        self._ask(Connected(connection, peer), now, effects)
-
     def _unplug(self, now: Instant, effects: list[Any]) -> None:
-        self.is_unplugged = True
-        connections, self._connections = self._connections, {}
-        for connection in connections:
-            effects.append(Close(connection, "disconnected by the script"))
-            self._ask(Disconnected(connection, "disconnected by the script"), now, effects)
+        for disconnected in self._plug.take_out(effects):
+            self._ask(disconnected, now, effects)
 
-    def _plug(self, ticket: int, effects: list[Any]) -> None:
-        self.is_unplugged = False
+    def _reconnect(self, ticket: int, broker: str | None, now: Instant, effects: list[Any]) -> None:
+        if broker is not None and broker != self._settings.broker:
+            self._reconnecting.append(ticket)
+            self._move(broker, now, effects)
+            return
+        self._plug.put_in(effects)
         if self.is_connected:
             effects.append(Done(ticket))
-            return
-        self._reconnecting.append(ticket)
-        effects += self._dials
-        self._dials = []
+        else:
+            self._reconnecting.append(ticket)
+
+    def _move(self, broker: str, now: Instant, effects: list[Any]) -> None:
+        """Go on at another broker as another client, which knows what stands in the records, and nothing else."""
+        self._unplug(now, effects)
+        self._plug.put_in_elsewhere()
+        self._tokens = self._records.tokens()
+        before = [self._close(number) for number in list(self._subscriptions)]
+        self._reading.forget_all()
+        incarnation = self._settings.incarnation + 1
+        self._settings = replace(self._settings, broker=broker, incarnation=incarnation)
+        self._core = ClientCore(self._settings)
+        self._ask(Open(), now, effects)
+        for each in before:
+            if each.is_ending:
+                self._end_again(each, now, effects)
+            else:
+                self._subscribe(each.wish, each.ticket, now, effects)
+
+    def _end_again(self, ending: _Subscription, now: Instant, effects: list[Any]) -> None:
+        """What was to end, and is not known to have, may be known by its name only."""
+        number = self._add(ending, None, now, effects)
+        self._ask(EndSubscription(number), now, effects)
 
 
 def _partitions(partitions: Sequence[Partition]) -> list[dict[str, Any]]:

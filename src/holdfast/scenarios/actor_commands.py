@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from holdfast.clock import Instant
 from holdfast.filters.text import filter_text
 from holdfast.scenarios.commands import Publish, Subscribe
+from holdfast.streams.checkpoint_token import Token
 
 __all__ = [
     "ActorCommand",
@@ -21,6 +22,7 @@ __all__ = [
     "DoSubscribe",
     "DoUnsubscribe",
     "Done",
+    "Remember",
     "Reserve",
     "Wish",
 ]
@@ -33,11 +35,12 @@ class Wish:
     subscription: str  #: its name in the trace
     text: str  #: the filter as given
     filter: str  #: its canonical text
+    durable: bool = False
 
     @classmethod
     def of(cls, command: Subscribe) -> Wish:
         """What a Subscribe line asks for."""
-        return cls(command.subscription, command.text, filter_text(command.filter))
+        return cls(command.subscription, command.text, filter_text(command.filter), command.durable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ class DoReconnect:
     """Connect again; done when there is a session."""
 
     ticket: int
+    broker: str | None = None  #: the address of another one than before
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +115,14 @@ class Reserve:
     """
 
     upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """A durable subscription has been read up to here, as the trace lines of the same step tell.
+
+    To be kept together with them, or not at all: the next life of the actor goes on from it.
+    """
+
+    subscription: str
+    token: Token

@@ -38,6 +38,11 @@ UNACKNOWLEDGED_MAX: Final = 1_000
 #: Far beyond the end of any script: who is down is waited for, unless the script says ``Expel``.
 _MEMBER_GRACE_NS: Final = 1_000_000 * SECOND
 
+#: A client of a durable network has an incarnation for each life, and for each move to another broker in it.
+_MOVES_MAX: Final = 1_000
+
+_ORDERS: Final = {"NO": Order.NONE, "FIFO": Order.FIFO, "TOTAL": Order.TOTAL}
+
 _BACKOFF_MIN_NS: Final = 50 * MILLISECOND
 
 
@@ -58,7 +63,7 @@ def broker_settings(
         process.name,
         incarnation,
         neighbours,
-        streams=(broker.Stream(STREAM, ("#",), _order(configuration), Guarantee(configuration.guarantee)),),
+        streams=(_stream(configuration),),
         routing=broker.Routing(configuration.routing),
         home=configuration.parent_of(process.name) if joins else None,
         address=address(process.name) if joins else None,
@@ -83,8 +88,21 @@ def _places(configuration: Configuration, process: Process, address: Callable[[s
         yield Join(name, Role.BROKER, beside, None if is_child else address(name), 0)
 
 
-def _order(configuration: Configuration) -> Order:
-    return Order.NONE if configuration.ordering == "NO" else Order.FIFO
+def _stream(configuration: Configuration) -> broker.Stream:
+    order = _ORDERS[configuration.ordering]
+    guarantee = Guarantee(configuration.guarantee)
+    if guarantee is not Guarantee.DURABLE:
+        return broker.Stream(STREAM, ("#",), order, guarantee)
+    root = next(site.name for site in configuration.sites if site.parent is None)
+    return broker.Stream(
+        STREAM,
+        ("#",),
+        order,
+        guarantee,
+        pubends=1 if order is Order.TOTAL else configuration.pubends,
+        sequencer=configuration.broker_of(root).name if order is Order.TOTAL else None,
+        retain_ns=configuration.retain_ns,
+    )
 
 
 def client_settings(
@@ -93,9 +111,10 @@ def client_settings(
     """What the client of a publisher or subscriber is told."""
     above = configuration.parent_of(process.name)
     assert above is not None, f"{process.name} is a client and has a broker"
+    is_durable = configuration.guarantee == "durable"
     return client.Settings(
         process.name,
-        incarnation,
+        incarnation * _MOVES_MAX if is_durable else incarnation,
         address(above),
         heartbeat_ns=configuration.heartbeat_ns,
         detect_after_ns=configuration.detect_after_ns,

@@ -205,6 +205,9 @@ class _Reader:
         text, filter = read_filter_before_clauses(line)
         name = line.name("the name of a subscription") if line.take_keyword("As") else ""
         durable = line.take_keyword("Durable")
+        if durable and self.configuration.guarantee != "durable":
+            problem = f"nothing is kept for anybody under Guarantee {self.configuration.guarantee}"
+            line.fail(problem, "Guarantee durable, or a subscription without Durable")
         line.end(
             "Durable or the end of the line" if name and not durable else "As, Durable or the end of the line"
         )

@@ -144,6 +144,13 @@ class Configuration:
         """The network with one process more."""
         return replace(self, processes=(*self.processes, process))
 
+    def with_client_on(self, name: str, site: str) -> Configuration:
+        """The network with a client on another site."""
+        processes = tuple(
+            replace(process, site=site) if process.name == name else process for process in self.processes
+        )
+        return replace(self, processes=processes)
+
     def has(self, name: str) -> bool:
         """Whether a name stands for a process: its own, or the broker of a site."""
         return name in self._processes or name in self._brokers

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from holdfast.scenarios.commands import At, ClockShift, Command, Expel, Join, Leave, Reconnect, Subscribe
+from holdfast.scenarios.commands import At, Command, Expel, Join, Leave, Reconnect
 from holdfast.scenarios.topology import Configuration, Kind, Process
 
 __all__ = ["refused_command", "refused_process", "refused_setting"]
@@ -18,12 +18,9 @@ Refusal: TypeAlias = tuple[str, str]
 
 #: By field of ``Configuration``: the values that exist, as a test and in words.
 SETTINGS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "guarantee": (lambda value: value in ("best-effort", "reliable"), "Guarantee best-effort or reliable"),
-    "ordering": (lambda value: value != "TOTAL", "Ordering NO or FIFO"),
+    "guarantee": (lambda value: value != "archived", "Guarantee best-effort, reliable or durable"),
     "aggregation": (lambda value: value is False, "Aggregation off"),
     "failover_after_ns": (lambda value: value is None, "no FailoverAfter"),
-    "retain_ns": (lambda value: value is None, "no Retain"),
-    "pubends": (lambda value: value == 1, "Pubends 1"),
 }
 
 #: By kind of process.
@@ -36,15 +33,10 @@ def _names_broker(command: Leave | Expel, network: Configuration) -> bool:
 
 #: By type of command: whether this one is missing in a network, what it is called, and what to write instead.
 COMMANDS: Final[Mapping[type, tuple[Callable[[Any, Configuration], bool], str, str]]] = {
-    Subscribe: (
-        lambda command, _: command.durable,
-        "Durable",
-        "a subscription that ends with its connection",
-    ),
     Reconnect: (
-        lambda command, _: command.site is not None,
-        "Reconnect On SITE",
-        "Reconnect to the same site",
+        lambda command, network: command.site is not None and network.guarantee != "durable",
+        "Reconnect On SITE in a network that logs nothing",
+        "Reconnect to the same site, or Guarantee durable",
     ),
     Join: (lambda command, _: command.process.kind in PROCESSES, "Join of an archive", PROCESSES["archive"]),
     Leave: (_names_broker, "Leave of a broker", "the name of a publisher or subscriber"),
@@ -53,7 +45,6 @@ COMMANDS: Final[Mapping[type, tuple[Callable[[Any, Configuration], bool], str, s
         "Expel of anybody but a client of a reliable network",
         "Leave, or Crash",
     ),
-    ClockShift: (lambda command, _: True, "Clock", "a script that leaves the clocks alone"),
 }
 
 

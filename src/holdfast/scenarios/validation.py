@@ -33,6 +33,7 @@ def objections(configuration: Configuration, lines: dict[str, int]) -> list[Obje
         *_shared_addresses(configuration.processes),
         *(objection for link in configuration.links for objection in objections_to_link(link, configuration)),
         *_hasty_detection(configuration, lines),
+        *_total_order_of_nothing(configuration, lines),
     ]
 
 
@@ -141,3 +142,10 @@ def _hasty_detection(configuration: Configuration, lines: dict[str, int]) -> Ite
         after, beat = map(milliseconds_text, (configuration.detect_after_ns, configuration.heartbeat_ns))
         problem = f"DetectAfter {after} has no effect where heartbeats come every {beat} ms"
         yield Objection(line, problem, "DetectAfter above Heartbeat")
+
+
+def _total_order_of_nothing(configuration: Configuration, lines: dict[str, int]) -> Iterator[Objection]:
+    """A sequencer that forgets would disagree with itself [design.md §2]."""
+    if configuration.ordering == "TOTAL" and configuration.guarantee not in ("durable", "archived"):
+        problem = f"there is no total order of what is not logged: Guarantee {configuration.guarantee}"
+        yield Objection(lines.get("ordering", 1), problem, "Guarantee durable, or Ordering NO or FIFO")

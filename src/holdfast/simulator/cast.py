@@ -1,37 +1,40 @@
 """The processes of a configuration in a simulated world, and the trace they write.
 
-A process keeps two things on its disk: its incarnation, which the world counts, and for a publisher the last
-number it has reserved, above which its next life goes on. What a subscriber subscribes to is the script's to
-know: it is told again when it starts again.
+What a process keeps on its disk: its incarnation, which the world counts; a publisher the last number it has
+reserved, above which its next life goes on; a subscriber its record of how far it has come with each durable
+subscription; a broker of a durable network its store. What a subscriber subscribes to is the script's to know: it is
+told again when it starts again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from holdfast.broker.broker import Broker
-from holdfast.broker.settings import Settings as BrokerSettings
 from holdfast.clock import SECOND, Instant
 from holdfast.overlay.slowness import BROKER_BUFFER_BYTES, CLIENT_BUFFER_BYTES
 from holdfast.overlay.transport import Core
 from holdfast.scenarios.actor import Actor
-from holdfast.scenarios.actor_commands import Done, Reserve, Wish
+from holdfast.scenarios.actor_commands import Done, Remember, Reserve, Wish
 from holdfast.scenarios.drain import Standing, is_drained, standing_of
 from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled, membership
 from holdfast.scenarios.topology import MASTER, Configuration, Process
 from holdfast.scenarios.trace import TraceLine
 from holdfast.scenarios.vicinity import brokers_in_reach
+from holdfast.simulator.disk import SimulatedDisk
 from holdfast.simulator.transcript import Transcript
 from holdfast.simulator.world import MakeCore, Node, World, address_of
+from holdfast.streams.checkpoint_token import Token
 
 __all__ = ["MASTER", "Cast", "MakeBroker", "Ticket"]
 
-#: Makes a broker's core; tests put broken ones here.
-MakeBroker = Callable[[BrokerSettings], Broker]
+#: Makes a broker's core, of its settings and what it has ``recovered``; tests put broken ones here.
+MakeBroker = Callable[..., Broker]
 
 _NUMBERS_FILE: Final = "numbers"
+_RECORD_FILE: Final = "record of "  #: and the name of a subscription
 
 
 class Ticket(NamedTuple):
@@ -83,12 +86,16 @@ class Cast:
             process.name,
             self._broker_maker(process, joins) if is_broker else self._actor_maker(process),
             buffer_bytes_max=BROKER_BUFFER_BYTES if is_broker else CLIENT_BUFFER_BYTES,
+            store=is_broker and self.configuration.guarantee == "durable",
         )
 
     def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
-            return self._make_broker(settings)
+            store = self.world.nodes[process.name].store
+            if store is None:
+                return self._make_broker(settings)
+            return self._make_broker(settings, recovered=store.recovered)
 
         return make
 
@@ -96,9 +103,12 @@ class Cast:
         def make(incarnation: int) -> Core:
             settings = client_settings(self.configuration, process, incarnation, address_of)
             member = membership(self.configuration, process, incarnation, address_of)
-            reserved = int(self.world.nodes[process.name].disk.read(_NUMBERS_FILE) or b"0")
+            disk = self.world.nodes[process.name].disk
+            reserved = int(disk.read(_NUMBERS_FILE) or b"0")
             wishes = list(self.wishes[process.name].values())
-            return Actor(settings, member, first_number=reserved + 1, wishes=wishes)
+            return Actor(
+                settings, member, first_number=reserved + 1, wishes=wishes, records=_records(disk, wishes)
+            )
 
         return make
 
@@ -121,6 +131,8 @@ class Cast:
                     self._drop_tickets(node)
             case Reserve(upto):
                 self.world.nodes[node].disk.replace(_NUMBERS_FILE, b"%d" % upto)
+            case Remember(subscription, token):
+                self.world.nodes[node].disk.replace(_RECORD_FILE + subscription, str(token).encode())
             case _:
                 raise AssertionError(f"{node}: nobody knows what to do with {effect!r}")
 
@@ -130,6 +142,11 @@ class Cast:
         """Put one more process into the network."""
         self.configuration = self.configuration.joined_by(process)
         self._enter(process, joins=True)
+
+    def move(self, name: str, site: str) -> str:
+        """A client is on another site from now on; where the broker there is dialled."""
+        self.configuration = self.configuration.with_client_on(name, site)
+        return address_of(self.configuration.broker_of(site).name)
 
     def expel(self, name: str) -> str | None:
         """A client is not expected back. The broker to be told, the nearest that runs and knows it, if there is one."""
@@ -211,3 +228,8 @@ class Cast:
     def _write_status(self, name: str) -> None:
         core = self._core(name)
         self.write(name, "status", core.status() if isinstance(core, Actor) else broker_status(core))
+
+
+def _records(disk: SimulatedDisk, wishes: Iterable[Wish]) -> dict[str, Token]:
+    kept = {wish.subscription: disk.read(_RECORD_FILE + wish.subscription) for wish in wishes if wish.durable}
+    return {name: Token.parse(text.decode()) for name, text in kept.items() if text is not None}

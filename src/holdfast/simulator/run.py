@@ -3,7 +3,8 @@
 The script begins when every process is connected. Commands that wait do so for five seconds at most; ``At``
 lines run at their time and wait for nothing; the end of the script waits for the last of them, drains, and
 stops every process. What is said to a process that is down, or has not joined yet, is not heard, and what would
-change nothing (crashing what is down) is left out of the trace.
+change nothing (crashing what is down) is left out of the trace. What no script can say, such as that a disk runs
+full, ``beside`` arranges.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from holdfast.scenarios.actor_commands import (
     Wish,
 )
 from holdfast.scenarios.commands import (
+    ClockShift,
     Command,
     Crash,
     Cut,
@@ -56,6 +58,7 @@ from holdfast.scenarios.topology import Configuration
 from holdfast.scenarios.trace import TraceLine, run_fields
 from holdfast.simulator.cast import MASTER, Cast, MakeBroker, Ticket
 from holdfast.simulator.transcript import Transcript
+from holdfast.simulator.world import World
 
 __all__ = ["NotConnected", "Result", "simulate"]
 
@@ -91,22 +94,27 @@ def simulate(
     wire: bool = False,
     transcript: Transcript | None = None,
     make_broker: MakeBroker = Broker,
+    beside: Callable[[World], None] = lambda world: None,
 ) -> Result:
-    """Run a scenario from beginning to end. ``wire``: every message travels as the bytes of its frame.
+    """Run a scenario from beginning to end.
+
+    ``wire``: every message travels as the bytes of its frame. ``beside`` is called when the script begins, and may have
+    things happen in the world at their time.
 
     :raises NotConnected: if the network does not come up.
     """
     cast = Cast(configuration, make_broker=make_broker, wire=wire, transcript=transcript)
-    return _Run(cast, script).play(transcript)
+    return _Run(cast, script, beside).play(transcript)
 
 
 class _Run:
     """One performance of a script."""
 
-    def __init__(self, cast: Cast, script: Script) -> None:
+    def __init__(self, cast: Cast, script: Script, beside: Callable[[World], None]) -> None:
         self.cast = cast
         self.world = cast.world
         self.script = script
+        self._beside = beside
         self._tickets = 0
 
     @property
@@ -120,6 +128,7 @@ class _Run:
         began = self.cast.script_began = self.world.now
         everybody = self.script.network(self.configuration)
         self.cast.write(MASTER, "run", run_fields(everybody, "simulator"))
+        self._beside(self.world)
         timed = self.script.timed
         for at in timed:
             self.world.clock.at(began + at.at_ns, self._run_timed, at.command)
@@ -189,6 +198,8 @@ class _Run:
                 return self._change_process(name, command)
             case Join() | Leave() | Expel():
                 return self._change_network(command)
+            case ClockShift(name, shift_ns):
+                self.world.shift_clock(name, shift_ns // MILLISECOND)
             case _:
                 self._change_link(command)
         return None
@@ -206,9 +217,10 @@ class _Run:
             case Unsubscribe(_, _, subscription):
                 self.cast.wishes[name].pop(subscription, None)
                 self.world.submit(name, DoUnsubscribe(subscription, ticket))
-            case Reconnect():
+            case Reconnect(_, site):
                 self._write("reconnect", name)
-                self.world.submit(name, DoReconnect(ticket))
+                broker = None if site is None else self.cast.move(name, site)
+                self.world.submit(name, DoReconnect(ticket, broker))
         return lambda: ticket in self.cast.open_tickets
 
     def _change_process(

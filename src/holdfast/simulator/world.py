@@ -5,6 +5,9 @@ node's disk, counts it up before each life, and starts every core with ``Wake``.
 the network, trace lines to ``on_trace``; all others belong to the application and go to ``on_effect``. Both are
 called while a step's effects are carried out, in their order; what they want of a core they ``submit``.
 
+A node with a ``store`` has what it asks of its disk carried out there, and finds at ``node.store.recovered`` what its
+former lives left when its core is made. Such a core also hears what the wall clock shows, before anything else.
+
 Beside each node stands ``runtime.driver``: the same loop over real sockets.
 """
 
@@ -14,19 +17,25 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final
 
-from holdfast.clock import Instant
+from holdfast.broker.input import ClockSet
+from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.overlay.slowness import CLIENT_BUFFER_BYTES
 from holdfast.overlay.transport import Close, Connect, Core, Log, Pause, Resume, Send, Trace, Wake
 from holdfast.simulator.clock import VirtualClock
 from holdfast.simulator.connection import Host
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.simulator.network import Network
+from holdfast.simulator.store import SimulatedStore
 from holdfast.simulator.transcript import Transcript
+from holdfast.streams.store import LANES
 
-__all__ = ["MakeCore", "Node", "World", "address_of"]
+__all__ = ["EPOCH_NS", "MakeCore", "Node", "World", "address_of"]
 
 #: Makes the core of one life of a node, given its incarnation.
 MakeCore = Callable[[int], Core]
+
+#: What wall clocks show at the beginning of a run.
+EPOCH_NS: Final = 1_700_000_000 * SECOND
 
 #: A core that wants to be woken more often without time passing will want so for ever.
 WAKES_AT_ONCE_MAX: Final = 1_000
@@ -48,6 +57,8 @@ class Node(Host):
         super().__init__(name, buffer_bytes_max)
         self.make = make
         self.disk = disk
+        self.store: SimulatedStore | None = None
+        self.wall_offset_ns = EPOCH_NS  #: what its wall clock shows, less the time of the world
         self.core: Core | None = None
         self.wakes_at: Instant = _NEVER  #: when the next Wake is due that has been arranged
         self.woken_at: Instant = -1
@@ -81,11 +92,23 @@ class World:
 
     # Nodes
 
-    def add(self, name: str, make: MakeCore, *, buffer_bytes_max: int = CLIENT_BUFFER_BYTES) -> Node:
-        """Put a node into the world and start it."""
+    def add(
+        self,
+        name: str,
+        make: MakeCore,
+        *,
+        buffer_bytes_max: int = CLIENT_BUFFER_BYTES,
+        store: bool = False,
+    ) -> Node:
+        """Put a node into the world and start it; with a ``store`` if its core asks for work on its disk."""
         assert name not in self.nodes, f"two nodes called {name}"
         disk = SimulatedDisk(Random(f"{self._seed} disk of {name}"))
         node = self.nodes[name] = Node(name, make, disk, buffer_bytes_max)
+        if store:
+            random = Random(f"{self._seed} store of {name}")
+            node.store = SimulatedStore(
+                self.clock, disk, random, lambda stimulus: self.submit(name, stimulus)
+            )
         self.network.add_host(node, address_of(name))
         self._start(node)
         return node
@@ -95,6 +118,8 @@ class World:
         node = self.nodes.pop(name)
         for connection in list(node.ends):
             self.network.close(node, connection, "its program ended")
+        if node.store is not None:
+            node.store.crash()
         self.network.remove_host(node, address_of(name))
 
     def submit(self, name: str, stimulus: Any) -> None:
@@ -108,6 +133,8 @@ class World:
         assert node.is_up, f"{name} is down already"
         self.network.crash(node)
         node.core = None
+        if node.store is not None:
+            node.store.crash()
         node.disk.crash()
         self._note(node, "=", "crashed")
 
@@ -133,6 +160,13 @@ class World:
         node.wakes_at = _NEVER
         self._arrange_wake(node)
 
+    def shift_clock(self, name: str, ms: int) -> None:
+        """Set a node's wall clock forward, or back; it stays so through restarts."""
+        node = self.nodes[name]
+        node.wall_offset_ns += ms * MILLISECOND
+        if node.store is not None:
+            self.submit(name, ClockSet(node.wall_offset_ns))
+
     def isolate(self, name: str) -> None:
         """Cut a node off from all others."""
         for other in self.nodes:
@@ -142,10 +176,14 @@ class World:
     def _start(self, node: Node) -> None:
         incarnation = int(node.disk.read(_INCARNATION_FILE) or b"0") + 1
         node.disk.replace(_INCARNATION_FILE, b"%d" % incarnation)
+        if node.store is not None:
+            node.store.start()
         node.core = node.make(incarnation)
         node.is_up = True
         node.wakes_at = _NEVER
         self._note(node, "=", f"started, incarnation {incarnation}")
+        if node.store is not None:
+            self.submit(node.name, ClockSet(node.wall_offset_ns))
         self.submit(node.name, _WAKE)
 
     # Time
@@ -205,6 +243,8 @@ class World:
                 self.network.arrivals.resume(node, connection)
             case Log():
                 pass  # the transcript has it
+            case _ if node.store is not None and type(effect) in LANES:
+                node.store.submit(effect)
             case _:
                 self._on_effect(node.name, effect)
 

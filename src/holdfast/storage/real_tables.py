@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
+
+from google_crc32c import value as crc32c
 
 from holdfast.storage.files import DiskFailed, DiskFull
 from holdfast.storage.tables import Change
@@ -14,6 +17,7 @@ from holdfast.storage.tables import Change
 __all__ = ["RealTables"]
 
 VERSION: Final = 1
+RESERVE_BYTES: Final = 1 << 20
 _IDENTITY: Final = (
     0x486F6C64  #: "Hold": SQLite keeps it in the file's header, so that a stranger's is not taken for ours
 )
@@ -36,6 +40,7 @@ class RealTables:
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
+        self._reserve = path.with_name(f"{path.name}-reserve")
         with self._told():
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
             try:
@@ -75,13 +80,48 @@ class RealTables:
         """Let go of the file."""
         self._database.close()
 
+    def names(self) -> list[str]:
+        """The tables that have rows."""
+        with self._told():
+            return [
+                name for (name,) in self._database.execute('SELECT DISTINCT "table" FROM rows ORDER BY 1')
+            ]
+
     def read(self, table: str) -> dict[str, bytes]:
         """All rows of a table."""
         with self._told():
-            return dict(self._database.execute('SELECT key, value FROM rows WHERE "table" = ?', (table,)))
+            rows = dict(self._database.execute('SELECT key, value FROM rows WHERE "table" = ?', (table,)))
+        return {key: self._checked(table, key, value) for key, value in rows.items()}
+
+    def _checked(self, table: str, key: str, value: bytes) -> bytes:
+        """A row without its checksum: SQLite has none of its own."""
+        if value[-4:] != _checksum(table, key, value[:-4]):
+            raise DiskFailed(self._name, f"the row {key!r} of table {table} is damaged")
+        return value[:-4]
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """One transaction."""
+        """One transaction. On a full disk a reserve is given up for it: what lets logs be chopped must be saved."""
+        try:
+            self._apply(changes)
+        except DiskFull:
+            if not self._reserve.exists():
+                raise
+            self._reserve.unlink()
+            self._apply(changes)
+        else:
+            self._restore_reserve()
+
+    def _restore_reserve(self) -> None:
+        if not self._reserve.exists():
+            try:
+                with self._reserve.open("wb") as file:
+                    file.write(bytes(RESERVE_BYTES))
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError:
+                self._reserve.unlink(missing_ok=True)
+
+    def _apply(self, changes: Sequence[Change]) -> None:
         with self._told():
             self._database.execute("BEGIN IMMEDIATE")
             try:
@@ -90,7 +130,8 @@ class RealTables:
                         self._database.execute('DELETE FROM rows WHERE "table" = ? AND key = ?', (table, key))
                     else:
                         self._database.execute(
-                            "INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", (table, key, value)
+                            "INSERT OR REPLACE INTO rows VALUES (?, ?, ?)",
+                            (table, key, value + _checksum(table, key, value)),
                         )
                 self._database.execute("COMMIT")
             except sqlite3.Error:
@@ -109,3 +150,8 @@ class RealTables:
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise DiskFailed(self._name, "another process has it") from error
             raise DiskFailed(self._name, str(error)) from error
+
+
+def _checksum(table: str, key: str, value: bytes) -> bytes:
+    found: int = crc32c(f"{table}\n{key}\n".encode() + value)
+    return found.to_bytes(4, "big")

@@ -28,6 +28,9 @@ class Tables(Protocol):
     :raises DiskFailed: from every method, if the disk does not do as it is told; of ``apply`` nobody knows then.
     """
 
+    def names(self) -> list[str]:
+        """The tables that have rows, sorted."""
+
     def read(self, table: str) -> dict[str, bytes]:
         """All rows of a table, by key; none if there is no such table."""
 
@@ -44,6 +47,10 @@ class SimulatedTables:
     def __init__(self) -> None:
         self.is_full = False
         self._tables: dict[str, dict[str, bytes]] = {}
+
+    def names(self) -> list[str]:
+        """Those that have rows."""
+        return sorted(name for name, rows in self._tables.items() if rows)
 
     def read(self, table: str) -> dict[str, bytes]:
         """A copy."""

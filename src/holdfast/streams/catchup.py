@@ -22,11 +22,15 @@ from typing import Final, TypeVar
 
 from holdfast.intervals import Span
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import Tick, Version
 from holdfast.storage.filtering_log import Reading
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import Stretch, Tick, Version
+from holdfast.streams.tick import Stretch
 
 __all__ = ["READING_MAX", "WINDOW", "CatchUp", "Scheduler"]
+
+#: Why something is lost of which only the filtering log knows: it was chopped where everybody had acknowledged.
+ACKNOWLEDGED: Final = "acknowledged"
 
 #: So many matches are read at a time [BZA §5.3].
 READING_MAX: Final = 5_000
@@ -38,7 +42,7 @@ _AGAIN: Final = 32  #: so many of those to be told next are named again and agai
 _FIRST_REACH: Final = (
     1_000_000  #: ticks that are asked for at once where everything is filtered again; then it adapts
 )
-_REACH_MAX: Final = 1 << 40
+_REACH_MAX: Final = 1 << 62
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -125,7 +129,7 @@ class CatchUp:
     def next_stretch(self, knowledge: Knowledge, limit: int) -> Stretch | None:
         """What can be told now, with at most ``limit`` events; if not ``is_sure``, filter them first."""
         if self.position < self._lost_through:
-            return self._gap(self._lost_through)
+            return self._gap(knowledge, self._lost_through)
         return self._sure(knowledge, limit) if self.is_sure else self._unsure(knowledge, limit)
 
     def _sure(self, knowledge: Knowledge, limit: int) -> Stretch | None:
@@ -139,7 +143,7 @@ class CatchUp:
             return self._stretch(ticks[:count], publications, ticks[count - 1])
         missing = self._matches[at]
         if missing in knowledge.lost:
-            return self._gap(knowledge.lost.around(missing)[1])
+            return self._gap(knowledge, knowledge.lost.around(missing)[1])
         if missing in knowledge.known(self.version):
             return self._stretch((), (), missing)  # the log may note a match where there was none (R1.24)
         return None
@@ -147,7 +151,7 @@ class CatchUp:
     def _unsure(self, knowledge: Knowledge, limit: int) -> Stretch | None:
         lost_through = knowledge.lost.reach(self.position)
         if lost_through > self.position:
-            return self._gap(lost_through)
+            return self._gap(knowledge, lost_through)
         upto = min(knowledge.doubt_horizon(self.position, self.version), self._unsure_through)
         upto = next((after for after, _ in knowledge.lost.within(self.position, upto)), upto)
         ticks, publications = knowledge.events(self.position, upto, limit + 1)
@@ -157,8 +161,9 @@ class CatchUp:
         self._looked_at = len(ticks)
         return self._stretch(ticks, publications, upto)
 
-    def _gap(self, upto: Tick) -> Stretch:
-        return Stretch(self.position, upto, (), (), upto)
+    def _gap(self, knowledge: Knowledge, upto: Tick) -> Stretch:
+        reason = knowledge.reason_of(self.position, upto) or ACKNOWLEDGED
+        return Stretch(self.position, upto, (), (), upto, reason)
 
     def _stretch(
         self, ticks: Sequence[Tick], publications: Sequence[Publication], upto: Tick

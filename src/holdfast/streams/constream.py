@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.intervals import Span
+from holdfast.messages.ticks import ABSOLUTE, Tick, Version
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import ABSOLUTE, Stretch, Tick, Version
+from holdfast.streams.tick import Stretch
 
 __all__ = ["UNSTABLE_MAX", "Constream", "Handing"]
 
@@ -66,7 +67,9 @@ class Constream:
         self._knowledge = knowledge
         self._subscribers: dict[int, _Subscriber] = {}
         self._attached: dict[int, _Subscriber] = {}
-        self._passing: set[int] = set()  #: those that are not durable: not logged, and they pin nothing
+        self._passing: set[int] = (
+            set()
+        )  #: those that are not durable: not logged, and they pin what they have not had
         self._version: Version = 0  #: what is wanted just above ``handed``,
         self._steps: list[tuple[Tick, Version]] = []  #: and what in addition above a later tick, ascending
         self._late: dict[int, Tick] = {}  #: subscribers whose start is above ``handed``
@@ -156,8 +159,22 @@ class Constream:
     @property
     def released(self) -> Tick:
         """The released of a pubend [BZA]: nobody here needs anything at or below it (R1.18)."""
-        durable = (known.released for each, known in self._subscribers.items() if each not in self._passing)
-        return min(self.latest_delivered, min(durable, default=ABSOLUTE))
+        needed = [
+            known.told if each in self._passing else known.released
+            for each, known in self._subscribers.items()
+            if each not in self._passing or each not in self._attached
+        ]
+        return min(self.latest_delivered, min(needed, default=ABSOLUTE))
+
+    def start_of(self, subscriber: int) -> Tick:
+        """Where a subscriber's part of the filtering log begins; one that is not durable has none."""
+        return ABSOLUTE if subscriber in self._passing else self._subscribers[subscriber].start
+
+    def __contains__(self, subscriber: int) -> bool:
+        return subscriber in self._subscribers
+
+    def __len__(self) -> int:
+        return len(self._subscribers)
 
     # Delivery
 
@@ -205,7 +222,8 @@ class Constream:
         if len(ticks) > limit:
             upto = ticks.pop() - 1
             publications.pop()
-        return Stretch(self.handed, lost_through, ticks, publications, upto)
+        reason = self._knowledge.reason_of(self.handed, lost_through)
+        return Stretch(self.handed, lost_through, ticks, publications, upto, reason)
 
     def hand(self, stretch: Stretch, matches: Sequence[Sequence[int]]) -> Handing:
         """What is to be done; ``matches`` are the subscribers of each event, ascending.
@@ -292,4 +310,5 @@ def _share(stretch: Stretch, matches: Sequence[Sequence[int]], subscriber: int, 
     """One subscriber's part of a stretch, above where it stands."""
     at = [i for i, found in enumerate(matches) if subscriber in found and stretch.ticks[i] > position]
     ticks, publications = [stretch.ticks[i] for i in at], [stretch.publications[i] for i in at]
-    return Stretch(position, max(position, stretch.lost_through), ticks, publications, stretch.upto)
+    lost_through = max(position, stretch.lost_through)
+    return Stretch(position, lost_through, ticks, publications, stretch.upto, stretch.reason)

@@ -20,10 +20,11 @@ from typing import Final
 from holdfast.clock import SECOND, Instant
 from holdfast.intervals import Intervals, Span
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, Items, Lost, Nack, Tick, Version
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import ABSOLUTE, Items, Tick, Version, laid_out
+from holdfast.streams.tick import laid_out
 
-__all__ = ["REPEAT_NS", "WINDOW", "Answer", "Asker", "Curiosity", "Nack", "Wish"]
+__all__ = ["REPEAT_NS", "WINDOW", "Answer", "Asker", "Curiosity", "Wish"]
 
 #: So many ranges of one asker are on the way at a time.
 WINDOW: Final = 1_000
@@ -34,15 +35,6 @@ REPEAT_NS: Final = SECOND
 #: Who asks. None is the node itself, which looks into its knowledge, and has its own windows.
 Asker = Hashable | None
 Wish = tuple[Asker, Version]
-
-
-@dataclass(frozen=True, slots=True)
-class Nack:
-    """The sender wants to know these ticks, for what it wants in a version, or raw (``ABSOLUTE``)."""
-
-    pubend: str
-    version: Version
-    spans: Sequence[Span]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +48,7 @@ class Answer:
     parts: Sequence[Span]
     ticks: Sequence[Tick]
     publications: Sequence[Publication]
-    lost: Sequence[Span]
+    lost: Sequence[Lost]
 
     def __bool__(self) -> bool:
         return bool(self.parts or self.lost)
@@ -166,7 +158,8 @@ class Curiosity:
         self._close(wish, wanted)
         # All of a loss is told, asked for or not: nobody should ask piece by piece.
         gone = Intervals(lost.around(upto) for _, upto in lost.within_all(known))
-        return Answer(self.pubend, lost.gaps_all(known), ticks, publications, list(gone))
+        losses = [loss for span in gone for loss in knowledge.losses(*span)]
+        return Answer(self.pubend, lost.gaps_all(known), ticks, publications, losses)
 
     # Upstream
 
@@ -179,7 +172,7 @@ class Curiosity:
         events = [(tick - 1, tick) for tick, publication in pairs if publication is not None]
         for version, asked in self._asked.items():
             asked.remove_all(told if version <= items.under else events)
-            asked.remove_all(items.lost)
+            asked.remove_all([(after, upto) for after, upto, _ in items.lost])
 
     def become_reopened(self) -> None:
         """There is a new way to the pubend: what was asked on the old one is not on the way."""
@@ -235,7 +228,7 @@ def _downwards(entry: tuple[Wish, _Wanted]) -> int:
 def _spoken_of(items: Items) -> list[Span]:
     told = Intervals()
     told.add_all(list(zip(items.los, items.ticks, strict=True)))
-    told.add_all(items.lost)
+    told.add_all([(after, upto) for after, upto, _ in items.lost])
     return list(told)
 
 

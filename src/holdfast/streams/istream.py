@@ -20,22 +20,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from holdfast.intervals import Span
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Start, Tick, Version
 from holdfast.streams.knowledge import VERSIONS_MAX, Knowledge
-from holdfast.streams.tick import ABSOLUTE, ORIGIN, BadItems, Items, Tick, Version, checked, laid_out
+from holdfast.streams.tick import BadItems, checked, laid_out
 
-__all__ = ["Receiver", "Sender", "Start"]
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """START: on this session nothing will be asserted at or below ``base``."""
-
-    pubend: str
-    base: Tick
+__all__ = ["Receiver", "Sender"]
 
 
 class Sender:
@@ -81,6 +73,10 @@ class Sender:
         del self._versions[:-VERSIONS_MAX]
         return silence, self.edge
 
+    def covering(self, under: Version) -> Version:
+        """Which of our versions has all that the receiver wants in one of its own; raw, if nobody knows."""
+        return next((ours for ours, theirs in self._versions if theirs >= under), ABSOLUTE)
+
     def under_of(self, version: Version) -> Version:
         """Under which of the receiver's versions an answer is true that is true for one of ours; 0 if nobody knows."""
         if version == ABSOLUTE:
@@ -104,7 +100,7 @@ class Sender:
 
         The silence after the last of them is kept back: it is said with the next event, or by ``silence``.
         """
-        lost = self._knowledge.lost.within(self.edge, self._knowledge.edge)
+        lost = self._knowledge.losses(self.edge, self._knowledge.edge)
         parts = self._parts()
         self.edge = max(self.edge, self._knowledge.edge)
         los, ends, found = laid_out(parts, ticks, publications)

@@ -18,7 +18,7 @@ from typing import Final
 from holdfast.errors import PeersFault
 from holdfast.intervals import Intervals, Span
 from holdfast.messages.publications import Publication
-from holdfast.streams.tick import ABSOLUTE, ORIGIN, Items, Tick, Version
+from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Lost, Tick, Version
 
 __all__ = ["RANGES_MAX", "VERSIONS_MAX", "Contradiction", "Knowledge"]
 
@@ -52,6 +52,7 @@ class Knowledge:
         self.edge = ORIGIN  #: the highest tick anything was ever known of
         self.bytes = 0  #: of events
         self.lost = Intervals()  #: L: what was released is a prefix; a damaged or restored log may lack more
+        self._reasons: list[Lost] = []  #: the same in pieces, ascending, each with why
         self._silent = Intervals()  #: S0
         self._events: dict[Tick, Publication] = {}  #: in the order they came
         self._ticks: list[Tick] = []
@@ -76,8 +77,8 @@ class Knowledge:
             self.add_events(ticks, publications)  # before the silence around them: either may raise
             self._refute(silences, items.under)
         self._hush(silences, items.under)
-        for after, upto in items.lost:
-            self.add_lost(after, upto)
+        for lost in items.lost:
+            self.add_lost(*lost)
 
     def add_silence(self, after: Tick, upto: Tick, under: Version = ABSOLUTE) -> None:
         """S: nothing in (after, upto], or nothing that was wanted in a version.
@@ -139,8 +140,13 @@ class Knowledge:
             known.add_ticks(ticks)
         self.edge = max(self.edge, ticks[-1])
 
-    def add_lost(self, after: Tick, upto: Tick) -> None:
-        """L: the pubend has nothing there any more. It stands above whatever else was known (R1.11)."""
+    def add_lost(self, after: Tick, upto: Tick, reason: str = "") -> None:
+        """L: the pubend has nothing there any more. It stands above whatever else was known (R1.11).
+
+        What was lost already keeps the reason it had.
+        """
+        for piece in self.lost.gaps(after, upto):
+            self._note_reason(Lost(*piece, reason))
         self.lost.add(after, upto)
         self._silent.remove(after, upto)
         self._drop(bisect_right(self._ticks, after), bisect_right(self._ticks, upto))
@@ -148,7 +154,31 @@ class Knowledge:
             known.add(after, upto)
         self.edge = max(self.edge, upto)
 
+    def _note_reason(self, lost: Lost) -> None:
+        i = bisect_left(self._reasons, lost)
+        if i and self._reasons[i - 1][1:] == (lost.after, lost.reason):
+            i -= 1
+            lost = Lost(self._reasons.pop(i).after, lost.upto, lost.reason)
+        if i < len(self._reasons) and (self._reasons[i].after, self._reasons[i].reason) == lost[1:]:
+            lost = Lost(lost.after, self._reasons.pop(i).upto, lost.reason)
+        self._reasons.insert(i, lost)
+
     # Questions
+
+    def losses(self, after: Tick, upto: Tick) -> list[Lost]:
+        """What is lost of a range, with the reasons."""
+        i = max(0, bisect_left(self._reasons, (after + 1,)) - 1)
+        found = []
+        for lost in self._reasons[i:]:
+            if lost.after >= upto:
+                break
+            if lost.upto > after:
+                found.append(Lost(max(after, lost.after), min(upto, lost.upto), lost.reason))
+        return found
+
+    def reason_of(self, after: Tick, upto: Tick) -> str:
+        """Why a range is lost, in words."""
+        return ", ".join(dict.fromkeys(lost.reason for lost in self.losses(after, upto) if lost.reason))
 
     @property
     def lost_through(self) -> Tick:

@@ -20,7 +20,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from holdfast.messages.durable import BEGIN
 from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import Lost
 from holdfast.streams.receipts import Receipts
 
 __all__ = [
@@ -41,11 +43,21 @@ __all__ = [
 #: How far ahead silence is leased.
 LEASE_TICKS: Final = 2_000_000
 
+#: Of so many pieces that were given up the reasons are kept; before that they were just released.
+REASONS_MAX: Final = 100
+RELEASED: Final = "released"
+
+#: Why ticks are gone that somebody has seen, and the log has not: it is an older copy of itself.
+RESTORED: Final = "restored from a backup"
+
 TICK_MAX: Final = 2**63 - 1
 
 
 class Request(NamedTuple):
-    """A publication to be logged; ``previous`` is the number its publisher sent here before it, 0 for its first."""
+    """A publication to be logged; ``previous`` is the number its publisher sent here before it, 0 for its first.
+
+    ``BEGIN``: whoever asks has nothing under way before it, and everything below was answered.
+    """
 
     previous: int
     publication: Publication
@@ -107,9 +119,11 @@ class Kept:
     lease: int = 0
     marks: dict[str, Mark] = field(default_factory=dict)
     upto: int = 0  #: the tick the marks are of: those of later events are read from the log
-    lost: list[tuple[int, int]] = field(
+    lost: list[Lost] = field(default_factory=list)  #: of which the log was robbed
+    released: list[Lost] = field(
         default_factory=list
-    )  #: ticks (after, upto] of which the log was robbed
+    )  #: what was given up, ascending, the latest with reasons
+    created: int = 0  #: the tick before the first: up to here there is nothing, for ever
 
 
 class Pubend:
@@ -132,9 +146,12 @@ class Pubend:
         for publisher, mark in kept.marks.items():
             if mark.last > self._of(publisher).last:
                 self._publishers[publisher] = Receipts(mark.last, mark.tick)
+        self.released = list(kept.released)
+        self.created = kept.created
+        #: No later tick is at or below.
         self._last = max(
-            self.stable, kept.lease, *(upto for _, upto in kept.lost), 0
-        )  #: no later tick is at or below
+            self.stable, kept.lease, kept.created, *(lost.upto for lost in (*kept.lost, *kept.released))
+        )
         self._appended: deque[Append] = deque()  #: not known to be stable
         self._numbers: dict[str, int] = {}  #: the last number of a publisher among those
 
@@ -158,6 +175,9 @@ class Pubend:
                 self._answer_repeat(publisher, n, answers)
             elif publisher in holes:
                 continue
+            elif previous == BEGIN:
+                taken.append(publication)
+                self._numbers[publisher] = n
             elif previous > last:
                 holes[publisher] = None
                 answers.append(Hole(publisher, last))
@@ -186,8 +206,14 @@ class Pubend:
     def _answer_repeat(self, publisher: str, n: int, answers: list[Answer]) -> None:
         """What is on its way to the disk is answered when it is there."""
         known = self._publishers.get(publisher)
-        if known is not None and n <= known.last:
-            answers.append(Receipt(publisher, n, known.tick_of(n) or 0, is_repeat=True))
+        if known is None or n > known.last:
+            return
+        tick = known.tick_of(n)
+        if tick is None and known.remembers(n):
+            reason = f"{publisher} sent {n} after {known.last}: two publishers have this name"
+            answers.append(Refusal(publisher, n, reason))
+        else:
+            answers.append(Receipt(publisher, n, tick or 0, is_repeat=True))
 
     # The disk
 
@@ -210,6 +236,16 @@ class Pubend:
         self._appended.clear()
         self._numbers.clear()
         return [Refusal(publication.publisher, publication.n, reason) for publication in refused]
+
+    @property
+    def unstable(self) -> int:
+        """How many appends are not known to be on disk."""
+        return len(self._appended)
+
+    @property
+    def unstable_since(self) -> int | None:
+        """The tick of the oldest event that is not known to be on disk."""
+        return self._appended[0].ticks[0] if self._appended else None
 
     # Silence
 
@@ -234,9 +270,31 @@ class Pubend:
     def kept(self) -> Kept:
         """To be saved, before the log is chopped, or when it is closed."""
         marks = {publisher: Mark(each.last, each.tick) for publisher, each in self._publishers.items()}
-        return Kept(self.incarnation, self.lease, marks, self.stable, list(self.lost))
+        return Kept(
+            self.incarnation,
+            self.lease,
+            marks,
+            self.stable,
+            list(self.lost),
+            list(self.released),
+            self.created,
+        )
 
-    def on_token(self, tick: int) -> tuple[int, int] | None:
+    @property
+    def forgotten(self) -> int:
+        """Up to here nothing is there any more, or never was."""
+        return self.released[-1].upto if self.released else self.created
+
+    def on_released(self, lost: Lost) -> None:
+        """Ticks were given up; of long ago the reasons are forgotten."""
+        if self.released and self.released[-1][1:] == (lost.after, lost.reason):
+            lost = Lost(self.released.pop().after, lost.upto, lost.reason)
+        self.released.append(lost)
+        if len(self.released) > REASONS_MAX:
+            first, second, *rest = self.released
+            self.released = [Lost(first.after, second.upto, RELEASED), *rest]
+
+    def on_token(self, tick: int) -> Lost | None:
         """A subscriber has consumed up to a tick; if we never got so far, the log is a backup's.
 
         Returned are the ticks (after, upto] it was robbed of. This is a new incarnation then, to be saved before
@@ -244,7 +302,7 @@ class Pubend:
         """
         if tick <= max(self._last, self.lease):
             return None
-        robbed = self.stable, tick
+        robbed = Lost(self.stable, tick, RESTORED)
         self.incarnation += 1
         self.lost.append(robbed)
         self._last = tick

@@ -47,6 +47,10 @@ class Receipts:
         while self._count - runs[0].length >= RECENT:
             self._count -= runs.popleft().length
 
+    def remembers(self, number: int) -> bool:
+        """Whether, if it had been logged, it would be known where."""
+        return bool(self._runs) and number >= self._runs[0].number
+
     def tick_of(self, number: int) -> int | None:
         """Where an event stands; None if it is too old, or its number was never used."""
         if number == self.last:

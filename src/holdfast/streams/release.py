@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from holdfast.streams.tick import ORIGIN, Tick
+from holdfast.messages.ticks import ORIGIN, Tick
 
 __all__ = [
     "Expiry",
@@ -73,13 +73,15 @@ class Minima:
         if shb not in self._reports:
             self._reports[shb] = Report(shb, 0, ORIGIN, ORIGIN)
 
-    def admit(self, shb: str) -> Report:
-        """A new SHB, which never had a subscriber: it begins at T_d, and is told so.
+    def admit(self, shb: str, at: Tick | None = None) -> Report:
+        """A new SHB, which never had a subscriber: it begins at T_d, or where it is told to, and is told so.
 
         To be called before its first subscription is confirmed: nothing above may be released without it from then on.
         """
-        if shb not in self._reports:
-            self._reports[shb] = Report(shb, 0, self.delivered, self.delivered)
+        known = self._reports.get(shb)
+        if known is None or (known.number, known.delivered) == (0, ORIGIN):
+            at = self.delivered if at is None else at
+            self._reports[shb] = Report(shb, 0, at, at)
         return self._reports[shb]
 
     def remove(self, shb: str) -> None:
@@ -142,6 +144,9 @@ class Facts:
     """What a policy may go by."""
 
     now: Tick  #: T(p), the present as a tick
+    keep: int = (
+        0  #: what everybody has released goes when it is so old: its publisher may ask where it stands
+    )
     segments: Sequence[
         tuple[Tick, int]
     ] = ()  #: the log's parts: the last tick of each, and its bytes; the oldest first
@@ -206,7 +211,8 @@ def release(lost_through: Tick, minima: Minima, facts: Facts, policies: Sequence
 
     What everybody has released goes first; where several policies want the same, the first one is the reason.
     """
-    wanted = [(minima.released, Reason.ACKNOWLEDGED)]
+    released = min(minima.released, facts.now - facts.keep) if facts.keep else minima.released
+    wanted = [(released, Reason.ACKNOWLEDGED)]
     for policy in policies:
         upto, reason = policy.allows(facts)
         wanted.append((min(upto, minima.delivered), reason))

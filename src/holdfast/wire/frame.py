@@ -23,8 +23,9 @@ import msgspec
 from holdfast.errors import MalformedFrame
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Relay
-from holdfast.messages.publications import Deliveries, Publications
-from holdfast.wire import overlay, publications, session, subscriptions
+from holdfast.messages.publications import PUBLICATIONS_MAX, Deliveries, Publications
+from holdfast.wire import durable, overlay, publications, session, subscriptions
+from holdfast.wire.durable import Parting
 
 __all__ = [
     "FRAME_BYTES_MAX",
@@ -60,16 +61,36 @@ def _map_decoder(message: type) -> Callable[[bytes | bytearray], Message]:
     return msgspec.msgpack.Decoder(message).decode
 
 
-_MAPS: Final = {**session.KINDS, **subscriptions.KINDS, **publications.KINDS, **overlay.KINDS}
+_MAPS: Final = {
+    **session.KINDS,
+    **subscriptions.KINDS,
+    **publications.KINDS,
+    **overlay.KINDS,
+    **durable.KINDS,
+}
 _ENCODERS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
     **{message: _map_encoder(kind) for kind, message in _MAPS.items()},
     **publications.ENCODERS,
     **overlay.ENCODERS,
+    **durable.ENCODERS,
 }
 _DECODERS: Final[dict[int, Callable[[bytes | bytearray], Message]]] = {
     **{kind: _map_decoder(message) for kind, message in _MAPS.items()},
     **publications.DECODERS,
     **overlay.DECODERS,
+    **durable.DECODERS,
+}
+
+
+def _picked(message: Publications | Deliveries | Relay) -> int:
+    return len(message.at)
+
+
+_PARTINGS: Final[dict[type, Parting]] = {
+    Publications: Parting(_picked, publications.halves),
+    Deliveries: Parting(_picked, publications.halves),
+    Relay: Parting(_picked, overlay.halves),
+    **durable.PARTINGS,
 }
 
 
@@ -80,14 +101,17 @@ def encode(message: Message) -> tuple[int, bytes]:
 
 
 def encode_parted(message: Message) -> list[tuple[int, bytes]]:
-    """The same as one frame, or as several where a batch of events would make it too large."""
+    """The same as one frame, or as several where one would be too large, or say more than anybody reads."""
     kind, encoder = _ENCODERS[type(message)]
-    body = encoder(message)
-    if len(body) <= FRAME_BYTES_TARGET or not isinstance(message, Publications | Deliveries | Relay):
-        return [(kind, body)]
-    if len(message.at) < 2:
-        return [(kind, body)]
-    first, second = overlay.halves(message) if isinstance(message, Relay) else publications.halves(message)
+    parting = _PARTINGS.get(type(message))
+    if parting is None:
+        return [(kind, encoder(message))]
+    count = parting.count(message)
+    if count <= PUBLICATIONS_MAX:
+        body = encoder(message)
+        if len(body) <= FRAME_BYTES_TARGET or count < 2:
+            return [(kind, body)]
+    first, second = parting.halves(message)
     return encode_parted(first) + encode_parted(second)
 
 

@@ -96,8 +96,9 @@ def encode_deliveries(message: Deliveries) -> bytes:
     Subscribers with the same filter get the same; they stand next to each other, so that one look back is enough.
     """
     batch = message.batch
-    if batch.last is not None and _is_same(batch.last[0], message):
-        return batch.last[1]
+    said = message.stream, message.at, message.subscriptions
+    if batch.last is not None and batch.last[0] == said and batch.last[1] is message.copies:
+        return batch.last[2]
     pieces = encoded_pieces(batch)
     parts = [b"\x92", _encode(message.stream), array_header(len(message.at))]
     add = parts.append
@@ -110,17 +111,8 @@ def encode_deliveries(message: Deliveries) -> bytes:
         for i, subscriptions, copy in zip(message.at, message.subscriptions, message.copies, strict=True):
             parts += (b"\x93", _encode(subscriptions), _encode(copy), pieces[i])
     body = b"".join(parts)
-    batch.last = message, body
+    batch.last = said, message.copies, body
     return body
-
-
-def _is_same(last: Deliveries, message: Deliveries) -> bool:
-    return (
-        last.at == message.at
-        and last.subscriptions == message.subscriptions
-        and last.copies is message.copies
-        and last.stream == message.stream
-    )
 
 
 def halves(message: Publications | Deliveries) -> tuple[Publications | Deliveries, Publications | Deliveries]:

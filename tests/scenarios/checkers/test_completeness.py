@@ -133,6 +133,7 @@ def test_a_disconnection_ends_a_subscription_unless_it_is_durable() -> None:
         lines.subscribe(1, durable=durable)
         lines.fault(1.5, "disconnect", "s1")
         lines.publish(2, 1)
+        lines.fault(3, "reconnect", "s1")
         assert lost(lines) == expected
 
 

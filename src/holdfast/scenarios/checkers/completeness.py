@@ -1,10 +1,11 @@
 """Everything that is owed arrives: matching, accepted events published while the subscription stood [contracts.md §5].
 
-A subscription stands from ``subscribed`` to ``unsubscribe``, or to its subscriber's crash, or to its disconnection
-unless it is durable; who is cut off from a reliable network is only one more that is down. What was still in flight
+A subscription stands from ``subscribed`` to ``unsubscribe``, or to its subscriber's crash, or to its disconnection;
+who is cut off from a reliable network is only one more that is down. A durable one stands through all that: it is owed
+what is published while nobody is there to read it, if somebody was there at the end. What was still in flight
 when it ended is not owed: per publisher, the events after the last one that arrived. Nor is what was published behind a
-partition that ``subscribed`` named, until it is cleared, nor what a gap announces [I3]. In a run that was healed, only
-what was published afterwards is judged.
+partition that ``subscribed`` named, until it is cleared, nor what a gap announces [I3]; on a durable stream the gap
+stands for both [B1.11]. In a run that was healed, only what was published afterwards is judged.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from math import inf
 
 from holdfast.scenarios.checkers.history import History, SubscriptionKey, Trace, event_key
+from holdfast.scenarios.checkers.logged import Log
 from holdfast.scenarios.checkers.partitions import Partition, Partitions, partition_of
 from holdfast.scenarios.checkers.violation import Violation
 from holdfast.scenarios.trace import TraceLine
@@ -30,6 +32,7 @@ class _Standing:
     delivered: Sequence[TraceLine]  #: while it stood, and what came late
     partitions: Partitions | None
     gaps: Sequence[TraceLine]
+    log: Log | None  #: of a durable run
 
 
 def completeness(trace: Trace, *, healed_at: float = -inf, in_flight_seconds: float = inf) -> list[Violation]:
@@ -78,11 +81,13 @@ def _standings(history: History, healed_at: float) -> Iterator[_Standing]:
         crashes = [line["t"] for line in history.faults_of(key[0], "crash", "leave")]
         losses = [] if is_reliable else [line["t"] for line in history.faults_of(key[0], "disconnect")]
         for i, line in enumerate(asking):
-            if line["kind"] == "subscribed":
+            if line["kind"] == "subscribed" and not (line["durable"] and _is_made_again(asking[:i])):
                 since = max(line["t"], healed_at)
-                ends = [later["t"] for later in asking[i + 1 : i + 2]]
-                ends += [t for t in crashes if t >= line["t"]]
-                if not line["durable"]:
+                if line["durable"]:
+                    ends = _ends_of_durable(history, key, asking[i:])
+                else:
+                    ends = [later["t"] for later in asking[i + 1 : i + 2]]
+                    ends += [t for t in crashes if t >= line["t"]]
                     ends += [t for t in losses if t >= since]  # healing brought back who was away before
                 yield _Standing(
                     key,
@@ -94,9 +99,23 @@ def _standings(history: History, healed_at: float) -> Iterator[_Standing]:
                         for each in history.delivered.get(key, ())
                         if each["i"] > asking[max(0, i - 1)]["i"]
                     ],
-                    history.partitions(key, line) if line["partial"] else None,
+                    history.partitions(key, line) if line["partial"] and not history.is_durable else None,
                     history.gaps.get(key, ()),
+                    history.log if history.is_durable else None,
                 )
+
+
+def _is_made_again(before: Sequence[TraceLine]) -> bool:
+    """Whether a durable subscription stood already when it was confirmed once more."""
+    confirmed = [line["kind"] for line in before if line["kind"] != "subscribe"]
+    return bool(confirmed) and confirmed[-1] == "subscribed"
+
+
+def _ends_of_durable(history: History, key: SubscriptionKey, asking: Sequence[TraceLine]) -> list[float]:
+    """It ends for good; or nobody was there to read it at the end."""
+    left = history.left_at(key[0])
+    ends = [line["t"] for line in asking if line["kind"] == "unsubscribe"]
+    return ends[:1] if ends or left is None else [left]
 
 
 def _owed_by_publisher(standing: _Standing, matching: Sequence[TraceLine]) -> list[list[TraceLine]]:
@@ -129,7 +148,7 @@ def _is_hidden(standing: _Standing, line: TraceLine, barred: dict[tuple[str, Par
 
 
 def _is_announced(standing: _Standing, line: TraceLine) -> bool:
-    return any(
-        gap["pubend"] == line["publisher"] and gap["after"] < line["n"] <= gap["upto"]
-        for gap in standing.gaps
-    )
+    pubend, tick = line["publisher"], line["n"]
+    if standing.log is not None:
+        pubend, tick = standing.log.positions.get(event_key(line), (pubend, 0))
+    return any(gap["pubend"] == pubend and gap["after"] < tick <= gap["upto"] for gap in standing.gaps)

@@ -13,10 +13,12 @@ from functools import cached_property
 from math import inf
 from typing import TypeAlias
 
-from holdfast.scenarios.checkers.outages import Outage, outages
+from holdfast.scenarios.checkers.logged import Log
+from holdfast.scenarios.checkers.outages import Outage, left_broken, outages
 from holdfast.scenarios.checkers.partitions import Partitions
 from holdfast.scenarios.checkers.rematch import Rematch
 from holdfast.scenarios.checkers.tree import Tree
+from holdfast.scenarios.topology import MASTER
 from holdfast.scenarios.trace import TraceLine
 from holdfast.scenarios.trace_fields import FAULTS
 
@@ -26,6 +28,8 @@ EventKey: TypeAlias = tuple[str, int]  #: publisher and n
 SubscriptionKey: TypeAlias = tuple[str, str]  #: subscriber and subscription
 
 _ASKING = ("subscribe", "subscribed", "unsubscribe", "unsubscribed")
+_GOING = ("crash", "leave", "disconnect", "freeze")
+_COMING = ("restart", "reconnect", "unfreeze")
 
 
 def event_key(line: TraceLine) -> EventKey:
@@ -53,10 +57,12 @@ class History:
         self.end: TraceLine | None = None
         self.published: dict[EventKey, list[TraceLine]] = defaultdict(list)  #: once each, if all is well
         self.accepted: set[EventKey] = set()
+        self.receipts: dict[EventKey, list[TraceLine]] = defaultdict(list)  #: once each, if all is well
         self.asking: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: in the subscriber's order
         self.delivered: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: likewise
         self.upgraded: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: likewise
         self.gaps: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: likewise
+        self.silences: dict[SubscriptionKey, list[TraceLine]] = defaultdict(list)  #: likewise
         self.forwarded: list[TraceLine] = []
         self.faults: list[TraceLine] = []
         self.rematch = Rematch()
@@ -75,12 +81,15 @@ class History:
                 self.published[event_key(line)].append(line)
             case "accepted":
                 self.accepted.add(event_key(line))
+                self.receipts[event_key(line)].append(line)
             case "deliver":
                 self.delivered[subscription_key(line)].append(line)
             case "upgraded":
                 self.upgraded[subscription_key(line)].append(line)
             case "gap":
                 self.gaps[subscription_key(line)].append(line)
+            case "silence":
+                self.silences[subscription_key(line)].append(line)
             case "forward":
                 self.forwarded.append(line)
             case "run":
@@ -138,12 +147,40 @@ class History:
         restarts = self.faults_of(line["subscriber"], "restart")
         return sum(precedes(restart, line) for restart in restarts)
 
+    @cached_property
+    def _clients(self) -> set[str]:
+        return {publisher for publisher, _ in self.published} | {subscriber for subscriber, _ in self.asking}
+
+    def left_at(self, client: str) -> float | None:
+        """When a client went away for the last time, if it was away at the end."""
+        told = [line for line in self._faults_of.get(client, ()) if line["node"] in (MASTER, client)]
+        went: float | None = None
+        for line in sorted(told, key=lambda line: (line["t"], line["node"] == client)):
+            if line["kind"] in _GOING:
+                went = line["t"] if went is None else went
+            elif line["kind"] in _COMING:
+                went = None
+        return went
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether the run's one stream is logged."""
+        return self.run is not None and self.run["guarantee"] == "durable"
+
+    @cached_property
+    def log(self) -> Log:
+        """What the logs of a durable run must hold."""
+        return Log(self.published, self.receipts, self.delivered)
+
     def owes_everything(self, healed_at: float) -> bool:
         """Whether what was published after ``healed_at`` must have been accepted and, where wanted, delivered.
 
-        Only a run that was drained owes that; a best-effort one only if nothing broke any more.
+        Only a run that was drained owes that; a best-effort one only if nothing broke any more, a durable one, where
+        nobody waits for what a broker's log has, only if no broker was left broken.
         """
         if self.run is None or self.end is None or not self.end["drained"]:
+            return False
+        if self.is_durable and any(self._clients.isdisjoint(nodes) for nodes in left_broken(self.faults)):
             return False
         return self.run["guarantee"] != "best-effort" or all(line["t"] <= healed_at for line in self.faults)
 

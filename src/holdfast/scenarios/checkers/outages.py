@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from holdfast.scenarios.topology import MASTER
 from holdfast.scenarios.trace import TraceLine
 
-__all__ = ["Outage", "outages"]
+__all__ = ["Outage", "left_broken", "outages"]
 
 Outage: TypeAlias = tuple[float, float]  #: from when to when, the end not included
 
@@ -35,9 +35,22 @@ def outages(faults: Sequence[TraceLine]) -> list[Outage]:
     return found
 
 
-def _by_script(lines: Iterable[TraceLine]) -> Iterator[Outage]:
-    """What heals a node heals its links."""
+def left_broken(faults: Sequence[TraceLine]) -> list[list[str]]:
+    """What the script broke and did not repair: the nodes of each crash, freeze, cut and disconnection."""
     broken: dict[tuple[str, ...], float] = {}
+    for _ in _repaired(sorted(faults, key=lambda line: (line["node"], line["i"])), broken):
+        pass
+    return [nodes for _, *nodes in broken]
+
+
+def _by_script(lines: Iterable[TraceLine]) -> Iterator[Outage]:
+    broken: dict[tuple[str, ...], float] = {}
+    yield from _repaired(lines, broken)
+    yield from ((begin, inf) for begin in broken.values())
+
+
+def _repaired(lines: Iterable[TraceLine], broken: dict[tuple[str, ...], float]) -> Iterator[Outage]:
+    """What was repaired, when it is; ``broken`` has what is not, yet. What heals a node heals its links."""
     for line in lines:
         if line["node"] != MASTER:
             continue
@@ -45,7 +58,6 @@ def _by_script(lines: Iterable[TraceLine]) -> Iterator[Outage]:
             broken.setdefault((_BREAKING[line["kind"]], *line["nodes"]), line["t"])
         for key in [key for key in broken if key[0] == line["kind"] and {*line["nodes"]} & {*key[1:]}]:
             yield broken.pop(key), line["t"]
-    yield from ((begin, inf) for begin in broken.values())
 
 
 def _by_node(lines: Sequence[TraceLine]) -> Iterator[Outage]:

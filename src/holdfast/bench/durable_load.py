@@ -1,0 +1,232 @@
+"""The load on durable brokers: one process that publishes and receives, on raw connections.
+
+*Closed loop*, for throughput: at most ``window`` events are not accepted, and at most ``AHEAD`` on their way to some
+subscriber. *Paced*, for latency: an event leaves when its time has come, whatever has become of those before it. Either
+way a run ends when everything is accepted and every delivery that was due has come, and fails if something else does.
+"""
+
+from __future__ import annotations
+
+import random
+import select
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from holdfast.bench.durable_wire import Line, Publisher, Subscriber
+from holdfast.bench.network_load import STALL_SECONDS, Run
+from holdfast.bench.network_wire import PUBLISHER, BenchFailed, publish_body
+from holdfast.bench.network_workload import FIRST_NUMBER, GROUPS, SEED, order, padded
+from holdfast.clock import SECOND
+
+__all__ = ["AHEAD", "EVERYTHING", "FIRST", "WINDOW", "DurableLoad", "group_filter", "subscribe_groups"]
+
+WINDOW: Final = 512  #: events that are not accepted
+AHEAD: Final = 8_192  #: events on their way to some subscriber
+FRAME_EVENTS: Final = 64  #: how many a publisher puts into one frame
+POOL: Final = 1_000
+FIRST: Final = FIRST_NUMBER  #: the first event's number; it is for group 0, the next one for group 1
+
+EVERYTHING: Final = "orders/#"
+
+
+def group_filter(group: int) -> str:
+    """What one of four groups wants: every fourth event."""
+    return f"orders/# WHERE group = 'g{group}'"
+
+
+def subscribe_groups(port: int, count: int) -> list[Subscriber]:
+    """Subscribers in four groups, so that each event is for a quarter of them."""
+    found = [Subscriber(port, f"sink-{i}", FIRST + i % GROUPS, GROUPS) for i in range(count)]
+    for i, subscriber in enumerate(found):
+        subscriber.subscribe(group_filter(i % GROUPS))
+    for subscriber in found:
+        subscriber.wait_confirmed()
+    return found
+
+
+class DurableLoad:
+    """A publisher and subscribers, each of which may come and go; ``fan_out`` of them get each event."""
+
+    def __init__(self, publisher: Publisher, subscribers: Sequence[Subscriber], fan_out: int) -> None:
+        rng = random.Random(SEED)
+        self.next = FIRST  #: the number of the next event
+        self.publisher = publisher
+        self.subscribers: list[Subscriber] = []
+        self._pool = [padded(order(rng, i)) for i in range(POOL)]
+        self._fan_out = fan_out
+        self._received = 0
+        self._epoll = select.epoll()
+        self._lines: dict[int, Line] = {}
+        self._rest = b""  #: of a frame the socket has not taken whole
+        self._wants_to_write = False
+        self._heard = time.perf_counter()  #: when something came last
+        self._add(publisher)
+        self.join(subscribers)
+
+    def _add(self, line: Line) -> None:
+        line.start()
+        self._lines[line.socket.fileno()] = line
+        self._epoll.register(line.socket, select.EPOLLIN)
+
+    def join(self, subscribers: Sequence[Subscriber]) -> None:
+        """Receive with these too."""
+        for subscriber in subscribers:
+            self._add(subscriber)
+        self.subscribers += subscribers
+
+    def leave(self, subscribers: Sequence[Subscriber]) -> None:
+        """These hang up."""
+        for subscriber in subscribers:
+            self._epoll.unregister(subscriber.socket)
+            del self._lines[subscriber.socket.fileno()]
+            self.subscribers.remove(subscriber)
+            subscriber.close()
+
+    # The closed loop
+
+    def run(self, seconds: float, window: int = WINDOW) -> Run:
+        """Publish for so long, as fast as the windows allow, and wait for everything.
+
+        :raises BenchFailed: if anything is lost, repeated, or out of order.
+        """
+        first, began = self.next, time.perf_counter()
+        until = began + seconds
+        self._publish(lambda: time.perf_counter() < until, window)
+        events = self.next - first
+        return Run(events, events * self._fan_out, time.perf_counter() - began)
+
+    def publish(self, events: int, window: int = WINDOW) -> None:
+        """Publish so many, or a few more, as fast as the windows allow, and wait for everything.
+
+        :raises BenchFailed: as ``run``.
+        """
+        upto = self.next + events
+        self._publish(lambda: self.next < upto, window)
+
+    def _publish(self, may_go_on: Callable[[], bool], window: int) -> None:
+        size = min(FRAME_EVENTS, window)
+        base = self.next - 1
+        owed = self._received - self.next * self._fan_out  # then received - owed is what has come of these
+        while may_go_on():
+            while self._rest or (
+                self.next - 1 - max(self.publisher.upto, base) + size <= window
+                and self.next * self._fan_out + owed - self._received <= AHEAD * self._fan_out
+            ):
+                self._rest = self._rest or self._frame(size)
+                if not self._write():
+                    break
+            self._want_to_write(bool(self._rest))
+            self._read(1.0)
+        self.wait_current()
+
+    def _frame(self, size: int) -> bytes:
+        first = self.next
+        self.next += size
+        events = [self._pool[(n - FIRST) % POOL] for n in range(first, first + size)]
+        return self.publisher.frame(*publish_body(first, events))
+
+    def _write(self) -> bool:
+        """Send what is left of a frame; whether nothing is any more."""
+        try:
+            sent = self.publisher.socket.send(self._rest)
+        except BlockingIOError:
+            return False
+        except ConnectionError as error:
+            raise BenchFailed(f"{PUBLISHER}: {error}") from error
+        self._rest = self._rest[sent:]
+        return not self._rest
+
+    def _want_to_write(self, wanted: bool) -> None:
+        if wanted != self._wants_to_write:
+            self._wants_to_write = wanted
+            mask = select.EPOLLIN | (select.EPOLLOUT if wanted else 0)
+            self._epoll.modify(self.publisher.socket, mask)
+
+    def _read(self, timeout: float) -> None:
+        found = self._epoll.poll(timeout)
+        for descriptor, events in found:
+            if events & ~select.EPOLLOUT:
+                self._received += self._lines[descriptor].on_readable()
+        now = time.perf_counter()
+        if found:
+            self._heard = now
+        elif now - self._heard > STALL_SECONDS:
+            behind = [each.name for each in self.subscribers if each.due < self.next]
+            raise BenchFailed(
+                f"nothing came for {STALL_SECONDS:g} s: of {self.next - FIRST} events everything is accepted up to "
+                f"{self.publisher.upto - FIRST + 1}, and {len(behind)} subscribers miss something: {behind[:3]}"
+            )
+
+    def wait_current(self) -> None:
+        """Wait until everything is accepted, and everybody has everything.
+
+        :raises BenchFailed: as ``run``.
+        """
+        self._heard = time.perf_counter()
+        while self._rest and not self._write():
+            self._read(0.001)
+        self._want_to_write(False)
+        while self.publisher.upto < self.next - 1 or self.is_behind():
+            self._read(1.0)
+
+    def read_for(self, seconds: float) -> None:
+        """Only receive, for so long."""
+        until = time.perf_counter() + seconds
+        while (left := until - time.perf_counter()) > 0:
+            self._read(left)
+
+    def is_behind(self, events: int = 0) -> bool:
+        """Whether somebody misses more than so many of the events published."""
+        return any(each.due < self.next - events for each in self.subscribers)
+
+    # Paced
+
+    def run_paced(self, per_second: float, seconds: float) -> list[int]:
+        """Publish events one by one at a steady rate; how long each delivery took, in ns.
+
+        :raises BenchFailed: if anything is lost, repeated, or out of order.
+        """
+        upto = self.next + max(1, round(per_second * seconds))
+        sent_at: dict[int, int] = {}
+        for line in self._lines.values():
+            line.sent_at, line.latencies_ns = sent_at, []
+        self.pace(per_second, lambda: self.next < upto, sent_at)
+        self.wait_current()
+        for line in self._lines.values():
+            line.sent_at = None
+        return [latency for subscriber in self.subscribers for latency in subscriber.latencies_ns]
+
+    def pace(
+        self, per_second: float, may_go_on: Callable[[], bool], sent_at: dict[int, int] | None = None
+    ) -> None:
+        """Publish events one by one at a steady rate, and receive what comes meanwhile."""
+        at = time.monotonic_ns()
+        self._heard = time.perf_counter()
+        while may_go_on():
+            at += round(SECOND / per_second)
+            frame = self._frame(1)
+            while (wait := at - time.monotonic_ns()) > 0:
+                # epoll alone would round the time up to a whole millisecond
+                if select.select([self._epoll], [], [], wait / SECOND)[0]:
+                    self._read(0)
+            if sent_at is not None:
+                sent_at[self.next - 1] = time.monotonic_ns()
+            self._rest = frame
+            while not self._write():
+                self._read(0)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._epoll.close()
+        for line in self._lines.values():
+            line.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,90 @@
+"""One pubend at one broker, whichever: what is known of it, who else is told, and who is asked [BZA §3].
+
+Knowledge comes from upstream, the next broker on the way to the pubend, or from the pubend's own log; it goes to
+those who follow. What is missing is asked for once, whoever wants it. Where it all comes from and goes to is for the
+``plane`` to say; here is what belongs to one pubend.
+"""
+
+from __future__ import annotations
+
+from holdfast.broker.durable.hosted import Hosted
+from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Version
+from holdfast.streams.curiosity import Curiosity
+from holdfast.streams.istream import Receiver, Sender
+from holdfast.streams.knowledge import Knowledge
+
+__all__ = ["Course"]
+
+
+class Course:
+    """``is_own``: the pubend is here, and upstream is its log."""
+
+    def __init__(self, pubend: str, stream: str, *, is_own: bool) -> None:
+        self.pubend = pubend
+        self.stream = stream
+        self.is_own = is_own
+        self.is_known = False  #: the network has told us of it
+        self.knowledge = Knowledge(pubend)
+        self.curiosity = Curiosity(pubend)
+        self.senders: dict[str, Sender] = {}  #: by the station that follows
+        self.receivers: dict[str, Receiver] = {}  #: by the station that is followed
+        self.upstream: str | None = None  #: whom we follow now
+        self.is_reading = False  #: the log is being read; one reading at a time
+        self.hosted = Hosted(self)  #: the subscribers here
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anybody wants to know of it."""
+        return bool(self.senders) or self.hosted.is_wanted
+
+    def ask(self, version: Version, spans: list[tuple[int, int]]) -> None:
+        """Something is missing for ourselves."""
+        if spans:
+            self.curiosity.ask(None, spans, version)
+
+    def edge_told(self) -> int:
+        """Up to where anything was told of it, on whatever session."""
+        if self.is_own:
+            return self.knowledge.edge
+        edges = [receiver.edge for receiver in self.receivers.values() if receiver.edge is not None]
+        return max(edges, default=ORIGIN)
+
+    def learn(self, items: Items) -> None:
+        """Something is known that was not."""
+        self.knowledge.add(items)
+        self.curiosity.on_items(items)
+
+    def become_version(self, station: str, under: Version, ours: Version) -> Items | None:
+        """A follower wants more than it did; silence to be told first, if any."""
+        sender = self.senders.get(station)
+        if sender is None or under <= sender.under:
+            return None
+        silence, _ = sender.become_version(under, max(ours, sender.covered_by))
+        return silence if len(silence) else None
+
+    def follow(self, station: str, under: Version, ours: Version) -> Sender:
+        """Somebody follows from now on, or anew."""
+        self.curiosity.withdraw(station)
+        sender = self.senders[station] = Sender(self.knowledge)
+        if under:
+            sender.become_version(under, ours)
+        return sender
+
+    def unfollow(self, station: str) -> None:
+        """Somebody does not follow any more."""
+        self.senders.pop(station, None)
+        self.curiosity.withdraw(station)
+
+    def on_gone(self, station: str) -> None:
+        """A session is over."""
+        self.unfollow(station)
+        self.receivers.pop(station, None)
+        if self.upstream == station:
+            self.upstream = None
+
+    def asked_by(self, station: str, version: Version, spans: list[tuple[int, int]]) -> None:
+        """A follower asks."""
+        sender = self.senders.get(station)
+        if sender is not None:
+            ours = ABSOLUTE if version == ABSOLUTE else sender.covering(version)
+            self.curiosity.ask(station, spans, ours)

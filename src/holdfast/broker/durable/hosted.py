@@ -1,0 +1,336 @@
+"""The subscribers of one pubend at their broker: those who are current, and those who catch up [BZA §4].
+
+Whoever is current gets what the consolidated stream hands out; who has run out of credit leaves it, and comes back by
+catching up, from the filtering log, as one that was away does. So a slow subscriber costs nobody else anything, and no
+memory. A subscription that is not durable catches up too, by filtering once more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from holdfast.broker.durable.reader import Reader
+from holdfast.messages.durable import Portion
+from holdfast.messages.publications import Batch, Publication
+from holdfast.messages.ticks import ORIGIN, Tick
+from holdfast.overlay.transport import Send
+from holdfast.storage.filtering_log import Reading
+from holdfast.streams.catchup import READING_MAX, CatchUp
+from holdfast.streams.constream import Constream
+from holdfast.streams.storing import ForgetMatches, NoteMatches, ReadMatches
+from holdfast.streams.tick import Stretch
+
+if TYPE_CHECKING:
+    from holdfast.broker.durable.course import Course
+
+__all__ = ["Desk", "Hosted"]
+
+#: So many events are handed out, or told to one who catches up, at once.
+STRETCH_MAX: Final = 1_000
+
+
+class Desk(Protocol):
+    """What all pubends have in common where subscribers are: who they are, and how they are spoken to."""
+
+    readers: dict[int, Reader]
+
+    def emit(self, effect: object) -> None:
+        """Have something done."""
+
+    def matches(self, publications: Sequence[Publication]) -> list[list[int]]:
+        """For each event the numbers of the readers it is for, ascending."""
+
+    def accepted(self, reader: Reader, publications: Sequence[Publication]) -> list[int]:
+        """The positions of what one reader wants."""
+
+    def on_delivered(self, reader: Reader, portion: Portion) -> None:
+        """Something was sent to a reader's client."""
+
+
+class Hosted:
+    """One pubend's part. Without a ``constream`` we have not been admitted yet."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self.constream: Constream | None = None
+        self.incarnation = 1  #: of the pubend
+        self.created: Tick = ORIGIN  #: up to here there never was anything
+        self.waiting: dict[int, None] = {}  #: readers to be installed when we are admitted
+        self.catchups: dict[int, CatchUp] = {}
+        self._reading: dict[int, None] = {}  #: whose matches are being read
+        self._noted: Tick = ORIGIN  #: up to here matches are noted, or being noted
+        self._notes: deque[NoteMatches] = deque()  #: those that are not stable yet
+        self._refusals = 0
+        self.problem: str | None = None  #: why, if it still does not
+        self._is_refused = False  #: the disk would not take them: they are to be noted again
+        # Reports
+        self.number = 0
+        self.taken = 0  #: the last report that counts at the pubend
+        self.reported = (ORIGIN, ORIGIN)
+        self.saved = (ORIGIN, 0)  #: latest_delivered and number, as they are on disk
+        self.chopped: Tick = ORIGIN
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anybody here wants to know of the pubend."""
+        return bool(self.waiting) or (self.constream is not None and len(self.constream) > 0)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether somebody who is here has not been told everything that is known."""
+        constream = self.constream
+        if constream is None:
+            return bool(self.waiting)
+        is_current = constream.handed >= self._course.edge_told() and not self._notes
+        return not is_current or bool(self.catchups)
+
+    # Being there
+
+    def open(self, desk: Desk) -> None:
+        """Make the filtering log, before anything is in it: one that is missing later was lost."""
+        assert self.constream is not None
+        desk.emit(NoteMatches(self._course.pubend, (), self.constream.handed, self._refusals))
+
+    def begin(self, tick: Tick, incarnation: int, number: int, created: Tick) -> None:
+        """We are admitted, or were before: from here on everything is ours to hand out."""
+        self.constream = Constream(self._course.knowledge, tick)
+        self.incarnation = incarnation
+        self.created = created
+        self._noted = tick
+        self.number = self.taken = number
+        self.saved = (tick, number)
+
+    def resign(self) -> None:
+        """Nobody here wants anything any more."""
+        self.constream = None
+
+    def install(self, reader: Reader, position: Tick | None) -> Tick:
+        """A reader is confirmed; one that comes from elsewhere has been told everything up to ``position``."""
+        assert self.constream is not None
+        start = self.constream.install(
+            reader.number, reader.version, ORIGIN, token=position, is_durable=reader.durable is not None
+        )
+        self.waiting.pop(reader.number, None)
+        return start
+
+    def restore(self, reader: Reader, start: Tick, released: Tick) -> None:
+        """A durable reader that was here before we were started again."""
+        assert self.constream is not None
+        self.constream.restore(reader.number, reader.version, start, released)
+
+    def remove(self, reader: Reader, desk: Desk) -> None:
+        """A reader is gone for good."""
+        self.stop(reader)
+        self.waiting.pop(reader.number, None)
+        if self.constream is not None and reader.number in self.constream:
+            self.constream.remove(reader.number)
+            if reader.durable is not None:
+                desk.emit(ForgetMatches(self._course.pubend, reader.number))
+
+    # Reading
+
+    def start(self, reader: Reader, position: Tick | None, desk: Desk) -> Tick:
+        """A reader's client is here: it goes on at ``position``, or where it had acknowledged."""
+        constream = self.constream
+        assert constream is not None
+        if position is None:
+            position = constream.released_by(reader.number)
+        reader.told[self._course.pubend] = position
+        constream.on_told(reader.number, position)
+        if not self._attach(reader, position, desk):
+            catchup = CatchUp(position, constream.start_of(reader.number), reader.version)
+            self.catchups[reader.number] = catchup
+        return position
+
+    def stop(self, reader: Reader) -> None:
+        """A reader's client is away: from this instant on it must catch up (R1.12)."""
+        self.catchups.pop(reader.number, None)
+        self._reading.pop(reader.number, None)
+        reader.told.pop(self._course.pubend, None)
+        if self.constream is not None:
+            self.constream.detach(reader.number)
+
+    def _attach(self, reader: Reader, position: Tick, desk: Desk) -> bool:
+        assert self.constream is not None
+        stretches = self.constream.attach(reader.number, position)
+        if stretches is None:
+            return False
+        for stretch in stretches:
+            if not self._tell(reader, stretch, desk):
+                return True
+        return True
+
+    # The consolidated stream
+
+    def hand(self, desk: Desk) -> bool:
+        """Hand out what can be; whether there may be more."""
+        constream = self.constream
+        if constream is None:
+            return False
+        stretch = constream.next_stretch(STRETCH_MAX)
+        if stretch is None:
+            return False
+        handing = constream.hand(stretch, desk.matches(stretch.publications))
+        for number, told in handing.gaps:
+            gap = Stretch(told, stretch.lost_through, (), (), stretch.lost_through, stretch.reason)
+            self._tell(desk.readers[number], gap, desk)
+        if handing.deliveries:
+            batch = Batch(list(stretch.publications))
+            for number, at in handing.deliveries.items():
+                self._deliver(desk.readers[number], batch, stretch.ticks, at, desk)
+        if handing.records:
+            note = NoteMatches(self._course.pubend, handing.records, stretch.upto, self._refusals)
+            self._notes.append(note)
+            if not self._is_refused:
+                desk.emit(note)
+        elif not self._notes:
+            constream.on_stable(stretch.upto)
+        self._noted = stretch.upto
+        return True
+
+    def _deliver(
+        self, reader: Reader, batch: Batch, ticks: Sequence[Tick], at: list[int], desk: Desk
+    ) -> None:
+        """Events for somebody who is current, as many as it has credit for."""
+        assert self.constream is not None
+        if reader.credit < len(at):
+            position = reader.told[self._course.pubend] if not reader.credit else ticks[at[reader.credit - 1]]
+            self.constream.detach(reader.number)
+            catchup = CatchUp(position, self.constream.start_of(reader.number), reader.version)
+            self.catchups[reader.number] = catchup
+            at = at[: reader.credit]
+        if at:
+            self._send(reader, batch, ticks, at, ticks[at[-1]], desk)
+
+    def on_stable(self, upto: Tick) -> None:
+        """The filtering log has everything up to a tick on disk."""
+        self.problem = None
+        while self._notes and self._notes[0].upto <= upto:
+            self._notes.popleft()
+        if self.constream is not None:
+            self.constream.on_stable(upto if self._notes else max(upto, self._noted))
+
+    def on_not_noted(self, reason: str) -> None:
+        """The disk would not take what was noted."""
+        self.problem = reason
+        self._refusals += 1
+        self._is_refused = True
+
+    def note_again(self, desk: Desk) -> None:
+        """It may by now."""
+        if self._is_refused:
+            self._is_refused = False
+            self._notes = deque(replace(note, refusals=self._refusals) for note in self._notes)
+            for note in self._notes:
+                desk.emit(note)
+
+    # Catching up
+
+    def catch_up(self, desk: Desk, budget: int) -> bool:
+        """Tell those who are behind what can be told; whether there may be more at once."""
+        has_more = False
+        for number in list(self.catchups):
+            has_more |= self._catch_up(desk.readers[number], self.catchups[number], desk, budget)
+        return has_more
+
+    def _catch_up(self, reader: Reader, catchup: CatchUp, desk: Desk, budget: int) -> bool:
+        knowledge, constream = self._course.knowledge, self.constream
+        assert constream is not None
+        while reader.credit > 0:
+            if self._attach(reader, catchup.position, desk):
+                if self.catchups.get(reader.number) is catchup:
+                    del self.catchups[reader.number]
+                return False
+            if catchup.wants_reading:
+                self._read(reader, catchup, desk)
+                return False
+            self._course.ask(catchup.version, catchup.next_wanted(knowledge, reader.credit))
+            if budget <= 0:
+                return True
+            stretch = catchup.next_stretch(knowledge, min(reader.credit, STRETCH_MAX))
+            if stretch is None:
+                return False
+            if not catchup.is_sure and stretch.ticks:
+                stretch = _picked(stretch, desk.accepted(reader, stretch.publications))
+            budget -= len(stretch.ticks) + 1
+            catchup.on_told(stretch)
+            constream.on_told(reader.number, stretch.upto)
+            self._tell(reader, stretch, desk)
+        return False
+
+    def _read(self, reader: Reader, catchup: CatchUp, desk: Desk) -> None:
+        assert self.constream is not None
+        if reader.number not in self._reading:
+            self._reading[reader.number] = None
+            noted = self.constream.latest_delivered
+            desk.emit(ReadMatches(self._course.pubend, reader.number, catchup.position, READING_MAX, noted))
+
+    def on_read(self, subscriber: int, reading: Reading) -> None:
+        """The filtering log was read for a subscriber; it may have gone, or come anew, meanwhile."""
+        is_awaited = subscriber in self._reading
+        self._reading.pop(subscriber, None)
+        catchup = self.catchups.get(subscriber)
+        if is_awaited and catchup is not None and catchup.wants_reading and reading.after <= catchup.position:
+            catchup.on_reading(reading)
+
+    # Telling
+
+    def silences(self, desk: Desk, lag: int) -> None:
+        """Tell those who have heard nothing for long that there was nothing (R1.20)."""
+        if self.constream is not None:
+            for number, after, upto in self.constream.next_silences(lag):
+                self._tell(desk.readers[number], Stretch(after, after, (), (), upto), desk)
+
+    def tell_gap(self, reader: Reader, upto: Tick, reason: str, desk: Desk) -> None:
+        """Something may be missing up to a tick."""
+        self._send(reader, Batch([]), (), (), upto, desk, lost_through=upto, reason=reason)
+
+    def _tell(self, reader: Reader, stretch: Stretch, desk: Desk) -> bool:
+        """One reader's stretch; False if it had no credit for all of it, and must catch up now."""
+        if stretch.lost_through > stretch.after:
+            self.tell_gap(reader, stretch.lost_through, stretch.reason, desk)
+        at = list(range(len(stretch.ticks)))
+        if len(at) > reader.credit:
+            self._deliver(reader, Batch(list(stretch.publications)), stretch.ticks, at, desk)
+            return False
+        self._send(reader, Batch(list(stretch.publications)), stretch.ticks, at, stretch.upto, desk)
+        return True
+
+    def _send(
+        self,
+        reader: Reader,
+        batch: Batch,
+        ticks: Sequence[Tick],
+        at: Sequence[int],
+        upto: Tick,
+        desk: Desk,
+        *,
+        lost_through: Tick = ORIGIN,
+        reason: str = "",
+    ) -> None:
+        pubend = self._course.pubend
+        told = reader.told.get(pubend)
+        if told is None or reader.connection is None or (upto <= told and not lost_through):
+            return
+        reader.told[pubend] = max(told, upto)
+        reader.credit -= len(at)
+        portion = Portion(
+            reader.subscription, pubend, self.incarnation, batch, ticks, at, upto, lost_through, reason
+        )
+        desk.emit(Send(reader.connection, [portion]))
+        desk.on_delivered(reader, portion)
+
+
+def _picked(stretch: Stretch, at: list[int]) -> Stretch:
+    ticks, publications = stretch.ticks, stretch.publications
+    return Stretch(
+        stretch.after,
+        stretch.lost_through,
+        [ticks[i] for i in at],
+        [publications[i] for i in at],
+        stretch.upto,
+        stretch.reason,
+    )

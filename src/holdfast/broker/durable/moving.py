@@ -1,0 +1,143 @@
+"""Durable subscriptions that are read at another broker than before (B1.9).
+
+Whoever presents the name reads it, at any broker. A client that keeps its own token says where it stands; for one that
+does not, the broker that has the subscription is asked. Only when the pubends wait for it at its new place is it
+forgotten at the old one: nothing that it has not acknowledged goes in between. Each move has its number, the epoch, so
+that an old one, heard of late, undoes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.durable.reader import Reader
+from holdfast.clock import SECOND, Instant
+from holdfast.filters.expression import Filter
+from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken
+from holdfast.messages.subscriptions import Refused, Resume
+from holdfast.overlay.transport import Send
+from holdfast.routing.port import ClientPort
+
+if TYPE_CHECKING:
+    from holdfast.broker.durable.plane import DurablePlane
+
+__all__ = ["Moving"]
+
+#: So long a broker is asked where a subscription stands.
+FETCH_WITHIN_NS: Final = 5 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A client wants to read what another broker has."""
+
+    port: ClientPort
+    connection: int | None
+    subscription: SubscriptionId
+    filter: Filter
+    resume: Resume
+    broker: str
+    until: Instant
+
+
+class Moving:
+    """Of one broker."""
+
+    def __init__(self, plane: DurablePlane) -> None:
+        self._plane = plane
+        self._wishes: dict[str, _Wish] = {}  #: by durable name
+
+    def fetch(
+        self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
+    ) -> None:
+        """Ask a broker where a subscription stands; then it is read here."""
+        assert resume.durable is not None
+        until = self._plane.now + FETCH_WITHIN_NS
+        wish = _Wish(port, port.connection, subscription, filter, resume, broker, until)
+        self._wishes[resume.durable] = wish
+        self._ask(resume.durable, wish)
+
+    def _ask(self, durable: str, wish: _Wish) -> None:
+        self._plane.letters.post(Fetch(wish.broker, self._plane.name, durable))
+
+    def receive(self, letter: Letter) -> None:
+        """Another broker has written."""
+        match letter:
+            case Fetch():
+                self._on_fetch(letter)
+            case Fetched():
+                self._on_fetched(letter)
+            case Moved():
+                self._on_moved(letter)
+            case MovedTaken():
+                self._on_moved_taken(letter)
+
+    def repeat(self) -> None:
+        """From time to time: whatever has no answer."""
+        for reader in self._plane.readers.durable.values():
+            self._tell(reader)
+        for durable, wish in list(self._wishes.items()):
+            if wish.port.connection != wish.connection or wish.connection is None:
+                del self._wishes[durable]
+            elif self._plane.now < wish.until:
+                self._ask(durable, wish)
+            else:
+                del self._wishes[durable]
+                problem = f"{durable!r} is kept at {wish.broker}, which does not answer: come later, or with its token"
+                self._plane.emit(Send(wish.connection, [Refused(wish.subscription, problem)]))
+
+    # Where it stands
+
+    def _on_fetch(self, letter: Fetch) -> None:
+        readers = self._plane.readers
+        reader = readers.durable.get(letter.durable)
+        if reader is not None and reader.port is not None:
+            readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
+        places = None if reader is None else readers.places_of(reader)
+        answer = Fetched(letter.origin, self._plane.name, letter.durable, places)
+        self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
+
+    def _on_fetched(self, letter: Fetched) -> None:
+        wish = self._wishes.get(letter.durable)
+        if wish is None or wish.broker != letter.origin:
+            return
+        del self._wishes[letter.durable]
+        if wish.connection is None or wish.port.connection != wish.connection:
+            return
+        resume = wish.resume
+        if letter.places is not None:
+            resume = replace(resume, token={pubend: (0, tick) for pubend, tick in letter.places.items()})
+        self._plane.readers.take_over(wish.port, wish.subscription, wish.filter, resume)
+
+    # That it is here now
+
+    def _tell(self, reader: Reader) -> None:
+        """Where a subscription came from it need not be kept, once it is waited for here."""
+        if not reader.moved_from or not reader.is_confirmed or reader.awaited or reader.durable is None:
+            return
+        courses = self._plane.courses_for(reader.filter)
+        if all(course.hosted.taken >= reader.pins.get(course.pubend, 0) for course in courses):
+            for broker in reader.moved_from:
+                self._plane.letters.post(
+                    Moved(broker, self._plane.name, reader.durable.name, reader.durable.epoch)
+                )
+
+    def _on_moved(self, letter: Moved) -> None:
+        readers = self._plane.readers
+        reader = readers.durable.get(letter.durable)
+        answer = MovedTaken(letter.origin, self._plane.name, letter.durable, letter.epoch)
+        if reader is None or reader.durable is None or reader.durable.epoch >= letter.epoch:
+            self._plane.letters.post(answer)
+            return
+        if reader.port is not None:
+            readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
+        readers.remove(reader)
+        self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
+
+    def _on_moved_taken(self, letter: MovedTaken) -> None:
+        reader = self._plane.readers.durable.get(letter.durable)
+        if reader is not None and letter.origin in reader.moved_from:
+            del reader.moved_from[letter.origin]
+            self._plane.readers.save(reader)

@@ -1,0 +1,56 @@
+"""How pubends are called, and the topics under which pubends and brokers make themselves known.
+
+A pubend's name says where it is: ``orders@lisbon/0`` is the first one of the stream orders at the broker lisbon.
+Pubends and brokers spread as subscriptions to topics no event has, so that everything that holds for subscriptions,
+confirming, recovering, going around failed brokers, holds for the way to a pubend or a broker as well (decision 0015).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, unquote
+
+from holdfast.filters.expression import Filter
+from holdfast.filters.topic import TopicPattern
+
+__all__ = ["RESERVED", "broker_filter", "broker_in", "pubend_filter", "pubend_in", "pubend_name", "stream_in"]
+
+#: What topics begin with that are not for events.
+RESERVED: Final = "$"
+
+_PUBENDS: Final = "$pubend"
+_BROKERS: Final = "$broker"
+
+
+def pubend_name(stream: str, broker: str, k: int) -> str:
+    """The name of a pubend."""
+    return f"{quote(stream, safe='')}@{quote(broker, safe='')}/{k}"
+
+
+def stream_in(pubend: str) -> str:
+    """The stream a pubend is of."""
+    return unquote(pubend.partition("@")[0])
+
+
+def pubend_filter(pubend: str) -> Filter:
+    """What spreads the way to a pubend."""
+    return Filter(TopicPattern((_PUBENDS, *pubend.split("/"))))
+
+
+def broker_filter(broker: str) -> Filter:
+    """What spreads the way to a broker."""
+    return Filter(TopicPattern((_BROKERS, quote(broker, safe=""))))
+
+
+def pubend_in(filter: Filter) -> str | None:
+    """The pubend a subscription makes known, if it does."""
+    levels = filter.pattern.levels
+    is_one = len(levels) > 1 and levels[0] == _PUBENDS and filter.pattern.is_literal
+    return "/".join(levels[1:]) if is_one else None
+
+
+def broker_in(filter: Filter) -> str | None:
+    """The broker a subscription makes known, if it does."""
+    levels = filter.pattern.levels
+    is_one = len(levels) == 2 and levels[0] == _BROKERS and filter.pattern.is_literal
+    return unquote(levels[1]) if is_one else None

@@ -1,0 +1,239 @@
+"""A pubend at the broker it belongs to: what is appended, what is told of it, and what is given up [BZA §2, §3].
+
+It takes events once the network knows it, so that whoever subscribed before will hear of them (B1.11). Silence is told
+for a while after the last event, under a lease; then there is nothing more to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.records import LEASES, PUBENDS, REPORTS, ReportRow, change, joined
+from holdfast.broker.settings import Stream
+from holdfast.clock import MILLISECOND, SECOND
+from holdfast.messages.durable import Run
+from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Lost, Tick
+from holdfast.storage.tables import Change
+from holdfast.streams.pubend import Answer, Kept, Pubend, Receipt, Request
+from holdfast.streams.release import Facts, MaxBytes, MaxRetain, Minima, Policy, Release, Report, release
+from holdfast.streams.storing import AppendEvents, LogState
+from holdfast.streams.tick import laid_out
+
+__all__ = ["OwnPubend", "runs_of"]
+
+#: So long after the last event silence is told: after that, nothing has changed.
+QUIET_AFTER: Final = 3 * SECOND // 1_000
+
+#: What everybody has had is kept so long, for publishers that did not hear of it.
+KEEP: Final = 10 * SECOND // 1_000
+
+#: Nothing is given up for less: the marks of all publishers are saved first.
+RELEASE_EVERY: Final = 200 * MILLISECOND // 1_000
+
+
+class OwnPubend:
+    """One of them; times are ticks."""
+
+    def __init__(
+        self, course: Course, stream: Stream, kept: Kept, log: LogState | None, reports: Iterable[Report]
+    ) -> None:
+        self.course = course
+        self.stream = stream
+        self.core = Pubend(course.pubend, kept, () if log is None else log.tail)
+        self.minima = Minima(reports=reports)
+        self.is_announced = False  #: the network knows it
+        self.held: list[tuple[Request, str | None]] = []  #: what came before it was
+        self.origins: dict[
+            str, str | None
+        ] = {}  #: from which broker a publisher's requests come; None: it is here
+        self.refusals = 0
+        self.refusal: str | None = None  #: why the disk would not take the last append, if it did not
+        self.failure: str | None = None  #: nothing can be logged any more, and why
+        self.size = 0 if log is None else sum(size for _, size in log.segments)
+        self.segments: Sequence[tuple[Tick, int]] = () if log is None else log.segments
+        self.saved_size = self.size  #: when the marks of publishers were last saved
+        self.is_releasing = False
+        self.absent_since: dict[str, int] = {}  #: brokers that are expected, and have no subscribers
+        self.lease_saving: Tick = ORIGIN
+        self._policies: list[Policy] = []
+        if stream.retain_ns is not None:
+            self._policies.append(MaxRetain(stream.retain_ns // 1_000))
+        if stream.retain_bytes is not None:
+            self._policies.append(MaxBytes(stream.retain_bytes))
+        self._active_at: Tick = ORIGIN  #: when there was last something to tell
+        self._base = self._recover(kept, log)
+
+    def _recover(self, kept: Kept, log: LogState | None) -> Tick:
+        """What is known of the log without reading it; up to where everything there is stands in it."""
+        knowledge = self.course.knowledge
+        stable = max(self.core.stable, ORIGIN if log is None else log.last)
+        losses = [*kept.released, *kept.lost, *(() if log is None else log.lost)]
+        for lost in losses:
+            knowledge.add_lost(*lost)
+        if log is not None and log.tail:
+            ticks = [tick for tick, _ in log.tail if tick not in knowledge.lost]
+            events = [publication for tick, publication in log.tail if tick not in knowledge.lost]
+            knowledge.add_events(ticks, events)
+        knowledge.add_silence(ORIGIN, kept.created)
+        base = max(stable, kept.lease, kept.created, *(lost.upto for lost in losses))
+        if stable < base:
+            for after, upto in knowledge.lost.gaps(stable, base):
+                knowledge.add_silence(after, upto)
+        return base
+
+    # Publishing
+
+    def publish(self, requests: Sequence[Request], now: Tick) -> tuple[AppendEvents | None, list[Answer]]:
+        """Take requests; what is to be appended, and what can be answered at once."""
+        outcome = self.core.publish(requests, now)
+        if outcome.append is None:
+            return None, outcome.answers
+        self._active_at = now
+        ticks, publications = outcome.append
+        return AppendEvents(self.core.name, ticks, publications, self.refusals), outcome.answers
+
+    def on_stable(self, appends: int, size: int) -> list[Answer]:
+        """Appends are on disk: their events are accepted, and known from now on."""
+        self.size = size
+        self.refusal = None
+        answers: list[Answer] = []
+        ticks: list[Tick] = []
+        publications: list[Publication] = []
+        for _ in range(appends):
+            append, accepted = self.core.on_stable()
+            ticks += append.ticks
+            publications += append.publications
+            answers += accepted
+        after = max(self.course.knowledge.edge, self._base)
+        columns = laid_out([(after, ticks[-1])], ticks, publications)
+        self.course.learn(Items(self.core.name, ABSOLUTE, *columns))
+        return answers
+
+    def on_refused(self, reason: str, *, is_final: bool) -> list[Answer]:
+        """The disk would not take what was appended."""
+        self.refusals += 1
+        self.refusal = reason
+        if is_final:
+            self.failure = reason
+            return []  # nobody knows what became of them
+        return self.core.on_refused(reason)
+
+    # Silence
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether everything was told that there is."""
+        return not self._active_at
+
+    def be_silent(self, now: Tick) -> bool:
+        """Know that there is nothing up to now, as far as the lease goes; whether that is news."""
+        if not self._active_at:
+            return False
+        if now - self._active_at > QUIET_AFTER:
+            self._active_at = ORIGIN
+            return False
+        upto = self.core.silent_upto(now)
+        after = max(self.course.knowledge.edge, self._base)
+        if upto <= after:
+            return False
+        self.course.learn(Items(self.core.name, ABSOLUTE, [after], [upto], [None]))
+        return True
+
+    def next_lease(self, now: Tick) -> Change | None:
+        """A lease to be saved, if there is something to tell; then ``on_leased``."""
+        lease = self.core.lease_wanted(now)
+        if lease is None or not self._active_at or self.lease_saving:
+            return None
+        self.lease_saving = lease
+        return change(LEASES, self.core.name, lease)
+
+    def on_leased(self) -> None:
+        """It is on disk."""
+        self.core.on_leased(self.lease_saving)
+        self.lease_saving = ORIGIN
+
+    # Release
+
+    def admit(self, shb: str, now: Tick, since: Tick | None) -> tuple[Tick, Change]:
+        """A broker has subscribers now: where it begins, and what is to be saved before it is told."""
+        known = self.course.knowledge
+        self._active_at = now
+        at = max(known.edge, self._base)
+        if since is not None:
+            at = max(self.core.forgotten, min(at, since))
+        report = self.minima.admit(shb, at)
+        return at if not report.number else report.delivered, self._row(report)
+
+    def expect(self, shb: str) -> Change:
+        """A broker has subscribers that do not know of this pubend yet: nothing goes before it has been heard of."""
+        self.minima.expect(shb)
+        return next(self._row(report) for report in self.minima.reports if report.shb == shb)
+
+    def on_report(self, report: Report) -> Change | None:
+        """A broker has reported; what is to be saved, if it is news."""
+        return self._row(report) if self.minima.on_report(report) else None
+
+    def remove(self, shb: str) -> Change:
+        """A broker has no subscribers any more, or will not come back."""
+        self.minima.remove(shb)
+        return change(REPORTS, joined(self.core.name, shb), None)
+
+    def _row(self, report: Report) -> Change:
+        row = ReportRow(report.number, report.released, report.delivered)
+        return change(REPORTS, joined(self.core.name, report.shb), row)
+
+    def next_release(self, now: Tick) -> list[Release]:
+        """What is to be given up now."""
+        released = self.core.forgotten
+        if not self.minima.reports:  # nobody subscribes, and nobody is expected
+            self.minima.released = self.minima.delivered = self.core.stable
+        pieces = release(released, self.minima, Facts(now, KEEP, self.segments), self._policies)
+        pieces = [replace_end(piece, self.core.stable) for piece in pieces if piece.after < self.core.stable]
+        if not pieces or (pieces[-1].upto - released < RELEASE_EVERY and pieces[-1].upto < self.core.stable):
+            return []
+        return pieces
+
+    def on_released(self, pieces: Iterable[Release]) -> Tick:
+        """These are given up, for good; up to where."""
+        upto = ORIGIN
+        for after, upto, reason in pieces:
+            self.core.on_released(Lost(after, upto, str(reason)))
+            self.course.knowledge.add_lost(after, upto, str(reason))
+        return upto
+
+    def row(self, pieces: Iterable[Release] = ()) -> Change:
+        """What outlives us, as it will be when these are given up."""
+        kept = self.core.kept()
+        later = [Lost(after, upto, str(reason)) for after, upto, reason in pieces]
+        return change(PUBENDS, self.core.name, replace(kept, released=[*kept.released, *later]))
+
+    # Backups
+
+    def on_claim(self, tick: Tick) -> Lost | None:
+        """Somebody has consumed up to a tick; what our log was robbed of, if it never came so far."""
+        robbed = self.core.on_token(tick)
+        if robbed is not None:
+            self.course.knowledge.add_lost(*robbed)
+            self._base = max(self._base, tick)
+            self._active_at = max(self._active_at, tick)
+        return robbed
+
+
+def replace_end(piece: Release, upto: Tick) -> Release:
+    """A piece that goes no farther."""
+    return piece if piece.upto <= upto else piece._replace(upto=upto)
+
+
+def runs_of(receipts: Sequence[Receipt]) -> tuple[Run, ...]:
+    """Receipts of one publisher, in order, as runs."""
+    runs: list[Run] = []
+    for _, n, tick, _ in receipts:
+        if runs and (n, tick) == (runs[-1].n + runs[-1].length, runs[-1].tick + runs[-1].length):
+            runs[-1] = Run(runs[-1].n, runs[-1].tick, runs[-1].length + 1)
+        else:
+            runs.append(Run(n, tick, 1))
+    return tuple(runs)

@@ -1,0 +1,760 @@
+"""The durable data plane of a broker: pubends, the way to them, and those who read [BZA; design.md §3].
+
+Every pubend the broker has to do with is a ``Course``. Between two brokers a pubend is followed hop by hop: whoever is
+next on the way to it tells what it knows, and is asked for what is missing. Ways are those of the overlay, around
+brokers that have failed; a new way is a new session of the follower's, nothing else. Letters go to a broker by name.
+
+What is to be done is gathered during a step and taken at its end, in order (``settle``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from holdfast.broker.clients import Clients
+from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.letters import Letters
+from holdfast.broker.durable.moving import Moving
+from holdfast.broker.durable.names import RESERVED, broker_in, pubend_filter, pubend_in, stream_in
+from holdfast.broker.durable.operating import Operating
+from holdfast.broker.durable.own import OwnPubend, runs_of
+from holdfast.broker.durable.publishing import Errands, pubend_for
+from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.readers import Readers
+from holdfast.broker.durable.recovery import recover
+from holdfast.broker.durable.saving import Saving
+from holdfast.broker.settings import Routing, Settings, Stream
+from holdfast.broker.statistics import Counters
+from holdfast.clock import SECOND, Instant
+from holdfast.errors import MalformedEvent, PeersFault
+from holdfast.events.packed import unpack
+from holdfast.filters.expression import Filter
+from holdfast.filters.topic import TopicPattern, parse_pattern
+from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import Answers, Letter, Logged, Requests
+from holdfast.messages.message import Message
+from holdfast.messages.publications import Publication, Rejected
+from holdfast.messages.streams import Guarantee, Order
+from holdfast.messages.subscriptions import Resume
+from holdfast.messages.ticks import (
+    ABSOLUTE,
+    SPANS_MAX,
+    Follow,
+    Items,
+    Nack,
+    Start,
+    Tick,
+    Unfollow,
+    Version,
+    Wants,
+)
+from holdfast.node.breach import Breach
+from holdfast.node.interest import Interest
+from holdfast.node.node import Node
+from holdfast.node.station import Station
+from holdfast.overlay.transport import Log, Send, Trace
+from holdfast.routing import filtering
+from holdfast.routing.port import ClientPort, Port
+from holdfast.streams.istream import Receiver
+from holdfast.streams.pubend import Answer, Hole, Kept, Receipt, Refusal, Request
+from holdfast.streams.storing import (
+    DiskInput,
+    EventsChopped,
+    EventsRead,
+    EventsRefused,
+    EventsStable,
+    MatchesFailed,
+    MatchesRead,
+    MatchesStable,
+    ReadEvents,
+    Recovered,
+    Saved,
+    SaveFailed,
+)
+from holdfast.streams.tick import laid_out
+
+__all__ = ["DurablePlane"]
+
+#: An answer to a nack, or a reading of the log, has about so many events; and so many events are told at once.
+ANSWER_MAX: Final = 1_000
+ITEMS_MAX: Final = 4_000
+
+#: So many events are told to those who catch up, between two turns of everybody else.
+CATCH_UP_MAX: Final = 4_000
+
+
+class DurablePlane:
+    """All of it; the broker calls ``settle`` at the end of every step."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        node: Node,
+        clients: Clients,
+        counters: Counters,
+        new_id: Callable[[], SubscriptionId],
+        on_safe: Callable[[ClientPort, Sequence[int]], None],
+    ) -> None:
+        self._settings = settings
+        self._me = self.name = settings.name
+        self._node = node
+        self._clients = clients
+        self._counters = counters
+        self.new_id = new_id
+        self._on_safe = on_safe
+        self._floods = settings.routing is Routing.FLOODING
+        self.streams = {each.name: each for each in settings.streams if each.guarantee is Guarantee.DURABLE}
+        self._patterns = {
+            name: [parse_pattern(each) for each in stream.topics] for name, stream in self.streams.items()
+        }
+        self.saving = Saving()
+        self.readers = Readers(settings, self, self.saving, counters)
+        self.letters = Letters(self)
+        self.moving = Moving(self)
+        self.operating = Operating(self, settings.expire_after_ns)
+        self.courses: dict[str, Course] = {}
+        self.own: dict[str, OwnPubend] = {}
+        self._announced: dict[
+            SubscriptionId, Callable[[], None]
+        ] = {}  #: what follows when the network knows them
+        self.ways: dict[str, Interest] = {}  #: to pubends
+        self.brokers: dict[str, Interest] = {}  #: and to brokers
+        self._errands = Errands(self._me, self._request, self._answer)
+        self._wants_heard: dict[str, Version] = {}  #: by station
+        self._wants_said: dict[str, Version] = {}
+        self._sink = Port("")  #: for what is no client's
+        self._effects: list[Any] = []
+        self._dirty: dict[str, None] = {}  #: courses to be looked at
+        self.now: Instant = 0
+        self._offset_ns = 0
+        self._silence_at: Instant = 0
+        self._report_at: Instant = 0
+        self._later: dict[str, None] = {}  #: courses to go on with in the next step
+        self._version_seen: Version = 0
+
+    # Time
+
+    @property
+    def clock(self) -> Tick:
+        """The present as a tick."""
+        return max(1, (self.now + self._offset_ns) // 1_000)
+
+    def set_clock(self, offset_ns: int) -> None:
+        """The wall clock was set."""
+        self._offset_ns = offset_ns
+
+    def next_deadline(self) -> Instant | None:
+        """When to be woken at the latest, besides the broker's own times."""
+        return self.now if self._later else None
+
+    @property
+    def held(self) -> int:
+        """What is not where it should be: not on disk, not answered, not told to somebody who is there."""
+        unstable = sum(own.core.unstable + len(own.held) for own in self.own.values())
+        behind = sum(course.hosted.is_behind for course in self.courses.values() if course.is_wanted)
+        return unstable + behind + self._errands.count + sum(map(self._awaited, self.own.values()))
+
+    def _awaited(self, own: OwnPubend) -> int:
+        """How many brokers that have subscribers and can be reached have not had everything of a pubend of ours."""
+        late = [each.shb for each in own.minima.reports if each.delivered < own.core.stable]
+        if not late:
+            return 0
+        hosts = {*self.hosts_for(own.stream.name), self._me}
+        return sum(
+            shb in hosts and (shb == self._me or self.toward(self.brokers.get(shb)) is not None)
+            for shb in late
+        )
+
+    # Starting
+
+    def start(self, recovered: Recovered) -> None:
+        """Take up what was on disk, and make ourselves known."""
+        recover(self, recovered)
+        self.letters.announce()
+
+    def announce(self, filter: Filter, then: Callable[[], None]) -> None:
+        """Make something known to the network, under a topic no event has."""
+        own = self.new_id()
+        self._announced[own] = then
+        self._effects += self._node.spread.subscribe(self._sink, own, filter, None)
+
+    # The network
+
+    def emit(self, effect: Any) -> None:
+        """Have something done."""
+        self._effects.append(effect)
+
+    def touch(self, course: Course) -> None:
+        """Something of a course has changed."""
+        self._dirty[course.pubend] = None
+
+    def station(self, name: str) -> Station | None:
+        """Somebody in session."""
+        station = self._node.reach.get(name)
+        return station if station is not None and station.is_open else None
+
+    def say(self, name: str, *messages: Message) -> None:
+        """Tell a neighbour something, if it is there."""
+        station = self.station(name)
+        if station is not None and station.connection is not None:
+            self.emit(Send(station.connection, list(messages)))
+
+    def toward(self, interest: Interest | None) -> Station | None:
+        """Who is next on the way to where something was announced."""
+        if interest is None or not isinstance(interest.port, Station):
+            return None
+        return self._node.reach.next_hop(interest.port.path)
+
+    def on_installed(self, interest: Interest) -> None:
+        """A subscription counts from now on."""
+        pubend, broker = pubend_in(interest.filter), broker_in(interest.filter)
+        if pubend is not None and interest.route and stream_in(pubend) in self.streams:
+            self._on_way(pubend, interest)
+        elif broker is not None and interest.route:
+            self.brokers[broker] = interest
+        elif interest.durable is not None and interest.route:
+            known = self.readers.elsewhere.get(interest.durable.name)
+            if known is None or known.durable is None or known.durable.epoch <= interest.durable.epoch:
+                self.readers.elsewhere[interest.durable.name] = interest
+
+    def on_forgotten(self, interest: Interest) -> None:
+        """A subscription is over."""
+        for ways in (self.ways, self.brokers, self.readers.elsewhere):
+            for name in [name for name, known in ways.items() if known is interest]:
+                del ways[name]
+
+    def _on_way(self, pubend: str, interest: Interest) -> None:
+        self.ways[pubend] = interest
+        course = self.course(pubend)
+        if not course.is_known:  # others may have followed it before we heard of it
+            course.is_known = True
+            self.letters.on_new(course)
+        self.touch(course)
+
+    def course(self, pubend: str) -> Course:
+        """What we know of a pubend, from now on at least."""
+        course = self.courses.get(pubend)
+        if course is None:
+            course = self.courses[pubend] = Course(pubend, stream_in(pubend), is_own=pubend in self.own)
+        return course
+
+    def courses_for(self, filter: Filter) -> list[Course]:
+        """The pubends whose events a filter may match."""
+        streams = {name for name in self.streams if self.is_for(filter.pattern, name)}
+        return [course for course in self.courses.values() if course.stream in streams]
+
+    def is_for(self, pattern: TopicPattern, stream: str) -> bool:
+        """Whether a pattern may match topics of a durable stream."""
+        if pattern.levels and pattern.levels[0].startswith(RESERVED):
+            return False
+        return any(pattern.overlaps(each) for each in self._patterns.get(stream, ()))
+
+    def is_read(self, filter: Filter) -> bool:
+        """Whether a filter may match events of any durable stream."""
+        return any(self.is_for(filter.pattern, name) for name in self.streams)
+
+    # Readers
+
+    def admit(self, course: Course, since: Tick | None) -> None:
+        """See to it that nothing is given up without us."""
+        self.letters.admit(course, since)
+        self.touch(course)
+
+    def fetch(
+        self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
+    ) -> None:
+        """Ask a broker where a durable subscription stands, and then read it here."""
+        self.moving.fetch(broker, port, subscription, filter, resume)
+
+    def spread(self, reader: Reader) -> None:
+        """Make a durable reader's subscription known to the network."""
+        self._effects += self._node.spread.subscribe(
+            reader.sink, reader.own, reader.filter, None, reader.durable
+        )
+
+    def direct(self, reader: Reader) -> None:
+        """Whoever reads a durable subscription gets what is not logged, too, while it is there."""
+        if reader.durable is not None:
+            reader.sink.connection = reader.connection
+            entry = self._node.table.get(reader.own)
+            if entry is not None:
+                entry.numbers = (reader.subscription,) if reader.port is not None else ()
+
+    def withdraw(self, reader: Reader) -> None:
+        """The network need not know it any more."""
+        self._effects += self._node.spread.unsubscribe(reader.own)
+
+    def on_subscribed(self, own: SubscriptionId, partial: tuple[Any, ...]) -> bool:
+        """The network knows a subscription of ours; whether it is one of the streams'."""
+        then = self._announced.get(own)
+        if then is not None:
+            then()
+            return True
+        if not self.readers.is_ours(own):
+            return False
+        is_counted = self._node.spread.interests[own].is_installed  # else it will be, in this step
+        self.readers.on_subscribed(own, partial, self._node.table.additions + (not is_counted))
+        self._touch_all()
+        return True
+
+    def _touch_all(self) -> None:
+        for course in self.courses.values():
+            self.touch(course)
+
+    # Publishing
+
+    def publish(self, port: ClientPort, name: str, publications: list[Publication]) -> None:
+        """A client's events, all of one stream."""
+        stream = self.streams[name]
+        pubend = pubend_for(stream, port.name, self._me)
+        if stream.order is Order.TOTAL and stream.sequencer not in (None, self._me):
+            self._errands.publish(pubend, port.name, publications, self.now)
+            return
+        own = self.own.get(pubend) or self.create(pubend, stream)
+        self._log(own, [Request(-1, each) for each in publications], None)
+
+    def create(self, pubend: str, stream: Stream) -> OwnPubend:
+        """A pubend begins: it is saved and made known before it takes events."""
+        course = self.course(pubend)
+        course.is_own = True
+        own = self.own[pubend] = OwnPubend(course, stream, Kept(created=self.clock - 1), None, ())
+        self.saving.add(own.row(), then=lambda: self.make_known(own))
+        return own
+
+    def make_known(self, own: OwnPubend) -> None:
+        """Announce a pubend of ours."""
+        self.announce(pubend_filter(own.core.name), lambda: self._on_known(own))
+
+    def _on_known(self, own: OwnPubend) -> None:
+        """Everybody knows a pubend: it is waited for those who have subscribers, and takes events."""
+        if own.is_announced:
+            return
+        own.is_announced = True
+        if not own.minima.reports:
+            for shb in self.hosts_for(own.stream.name):
+                self.saving.add(own.expect(shb))
+        own.course.is_known = True
+        self.letters.on_new(own.course)
+        held, own.held = own.held, []
+        for request, origin in held:
+            self._log(own, [request], origin)
+
+    def hosts_for(self, stream: str) -> list[str]:
+        """The brokers that have subscribers for a stream."""
+        found: dict[str, None] = {}
+        for interest in self._node.spread.interests.values():
+            is_other = interest.route and interest.is_installed
+            if is_other and self.is_for(interest.filter.pattern, stream):
+                found[interest.subscription.subscriber] = None
+        return list(found)
+
+    def _log(self, own: OwnPubend, requests: Sequence[Request], origin: str | None) -> None:
+        for request in requests:
+            own.origins[request.publication.publisher] = origin
+        if not own.is_announced:
+            own.held += [(request, origin) for request in requests]
+            return
+        if own.failure is not None:
+            self._answer_own(
+                own,
+                [Refusal(each.publication.publisher, each.publication.n, own.failure) for each in requests],
+            )
+            return
+        append, answers = own.publish(requests, self.clock)
+        if append is not None:
+            self.emit(append)
+        self._answer_own(own, answers)
+
+    def _answer_own(self, own: OwnPubend, answers: Sequence[Answer]) -> None:
+        """Answers of a pubend of ours, to publishers here or to the broker they are at."""
+        by_publisher: dict[str, list[Answer]] = {}
+        for answer in answers:
+            by_publisher.setdefault(answer.publisher, []).append(answer)
+        for publisher, found in by_publisher.items():
+            origin = own.origins.get(publisher)
+            letter = self._as_letter(own, publisher, origin or self._me, found)
+            if origin is None:
+                self._answer(letter)
+            else:
+                self.letters.post(letter)
+
+    def _as_letter(self, own: OwnPubend, publisher: str, to: str, answers: Sequence[Answer]) -> Answers:
+        receipts = [each for each in answers if isinstance(each, Receipt)]
+        holes = [each.last for each in answers if isinstance(each, Hole)]
+        return Answers(
+            to,
+            self._me,
+            own.core.name,
+            own.core.incarnation,
+            publisher,
+            runs_of([each for each in receipts if not each.is_repeat]),
+            runs_of([each for each in receipts if each.is_repeat]),
+            tuple((each.n, each.reason) for each in answers if isinstance(each, Refusal)),
+            holes[0] if holes else None,
+        )
+
+    def _answer(self, answers: Answers) -> None:
+        """Tell a publisher here."""
+        port = self._clients.get(answers.publisher)
+        if port is None:
+            return
+        numbers = [n for run in (*answers.logged, *answers.repeats) for n in range(run.n, run.n + run.length)]
+        if port.connection is not None:
+            messages: list[Message] = [Rejected(n, reason) for n, reason in answers.refused]
+            if numbers:
+                messages.append(Logged(answers.pubend, answers.incarnation, answers.logged, answers.repeats))
+            if messages:
+                self.emit(Send(port.connection, messages))
+        self._counters.rejected += len(answers.refused)
+        self._on_safe(port, [*numbers, *(n for n, _ in answers.refused)])
+
+    def _request(self, pubend: str, letter: Requests) -> None:
+        """Requests for a pubend elsewhere."""
+        way = self.ways.get(pubend)
+        if way is not None:
+            to = way.subscription.subscriber
+            self.letters.post(Requests(to, self._me, pubend, letter.previous, letter.batch))
+
+    def on_requests(self, letter: Requests) -> None:
+        """Publishers at another broker publish here."""
+        own = self.own.get(letter.pubend)
+        if own is not None:
+            requests = [
+                Request(*pair) for pair in zip(letter.previous, letter.batch.publications, strict=True)
+            ]
+            self._log(own, requests, letter.origin)
+
+    def on_answers(self, letter: Answers) -> None:
+        """A pubend elsewhere has answered."""
+        self._errands.on_answers(letter, self.now)
+
+    # Neighbours
+
+    def on_message(self, sender: Station, message: Message) -> None:
+        """A neighbour says something.
+
+        :raises Breach: if no correct one would.
+        """
+        try:
+            self._on_message(sender, message)
+        except (PeersFault, MalformedEvent) as fault:
+            raise Breach(str(fault)) from fault
+
+    def _on_message(self, sender: Station, message: Message) -> None:
+        match message:
+            case Items(pubend):
+                course = self.courses.get(pubend)
+                receiver = None if course is None else course.receivers.get(sender.name)
+                if course is not None and receiver is not None:  # else we followed once, and do no more
+                    receiver.on_items(message)
+                    course.curiosity.on_items(message)
+                    self.touch(course)
+            case Nack(pubend, version, spans):
+                course = self.courses.get(pubend)
+                if course is not None:
+                    course.asked_by(sender.name, version, list(spans))
+                    self.touch(course)
+            case Wants(version):
+                self._on_wants(sender, version)
+            case Follow(pubend):
+                self._on_follow(sender, pubend)
+            case Unfollow(pubend):
+                course = self.courses.get(pubend)
+                if course is not None:
+                    course.unfollow(sender.name)
+                    self.touch(course)
+            case Start(pubend):
+                course = self.courses.get(pubend)
+                receiver = None if course is None else course.receivers.get(sender.name)
+                if course is not None and receiver is not None and receiver.edge is None:
+                    receiver.on_start(message)
+                    self.touch(course)
+            case Letter():
+                self.letters.post(message)
+            case _:
+                raise Breach(f"{type(message).__name__} from a neighbour")
+
+    def _on_wants(self, sender: Station, version: Version) -> None:
+        if version < self._wants_heard.get(sender.name, 0):
+            raise Breach(f"version {version} after {self._wants_heard[sender.name]}")
+        self._wants_heard[sender.name] = version
+        for course in self.courses.values():
+            silence = course.become_version(sender.name, version, self._version)
+            if silence is not None:
+                self.say(sender.name, silence)
+
+    def _on_follow(self, sender: Station, pubend: str) -> None:
+        if stream_in(pubend) not in self.streams:
+            raise Breach(f"{pubend} is a pubend of no durable stream here")
+        course = self.course(pubend)
+        under = ABSOLUTE if self._floods else self._wants_heard.get(sender.name, 0)
+        sender_of = course.follow(sender.name, under, self._version)
+        self.say(sender.name, sender_of.start)
+        self.touch(course)
+
+    @property
+    def _version(self) -> Version:
+        """What we want, counted."""
+        return ABSOLUTE if self._floods else self._node.table.additions
+
+    def on_open(self, station: Station) -> None:
+        """A neighbour is there."""
+        self._touch_all()
+
+    def on_gone(self, station: Station) -> None:
+        """A neighbour is not there any more."""
+        self._wants_heard.pop(station.name, None)
+        self._wants_said.pop(station.name, None)
+        for course in self.courses.values():
+            course.on_gone(station.name)
+        self._touch_all()
+
+    # The disk
+
+    def on_disk(self, done: DiskInput) -> None:
+        """Something the disk was asked for is done."""
+        match done:
+            case EventsStable(pubend, appends, size):
+                own = self.own[pubend]
+                self._answer_own(own, own.on_stable(appends, size))
+                self.touch(own.course)
+            case EventsRefused(pubend, reason, is_final):
+                own = self.own[pubend]
+                level = "error" if is_final else "warning"
+                self.emit(Log(level, "events cannot be logged", {"pubend": pubend, "reason": reason}))
+                self._answer_own(own, own.on_refused(reason, is_final=is_final))
+            case EventsRead():
+                self._on_read(done)
+            case EventsChopped(pubend, _, segments):
+                self.own[pubend].segments = segments
+                self.own[pubend].size = sum(size for _, size in segments)
+            case MatchesStable(pubend, upto):
+                self.courses[pubend].hosted.on_stable(upto)
+                self.touch(self.courses[pubend])
+            case MatchesFailed(pubend, _, reason):
+                self.courses[pubend].hosted.on_not_noted(reason)
+                self.emit(Log("warning", "matches cannot be noted", {"pubend": pubend, "reason": reason}))
+            case MatchesRead(pubend, subscriber, reading):
+                self.courses[pubend].hosted.on_read(subscriber, reading)
+                self.touch(self.courses[pubend])
+            case Saved(number):
+                self.saving.on_saved(number)
+            case SaveFailed(_, reason, is_final):
+                if self.saving.on_failed(reason, is_final=is_final):
+                    level = "error" if is_final else "warning"
+                    self.emit(Log(level, "tables cannot be saved", {"reason": reason}))
+
+    def _on_read(self, done: EventsRead) -> None:
+        course = self.courses[done.pubend]
+        course.is_reading = False
+        if done.parts or done.lost:
+            parts = course.knowledge.lost.gaps_all(list(done.parts)) if done.lost else list(done.parts)
+            for lost in done.lost:
+                course.knowledge.add_lost(*lost)
+            parts = course.knowledge.lost.gaps_all(parts)
+            kept = [i for i, tick in enumerate(done.ticks) if tick not in course.knowledge.lost]
+            columns = laid_out(parts, [done.ticks[i] for i in kept], [done.publications[i] for i in kept])
+            course.learn(Items(done.pubend, ABSOLUTE, *columns, done.lost, answers=True))
+            course.curiosity.become_reopened()
+        self.touch(course)
+
+    # Every step
+
+    def settle(self, now: Instant) -> list[Any]:
+        """Whatever has become possible; everything that is to be done, in order."""
+        self.now = now
+        self._dirty |= self._later
+        self._later = {}
+        if self._version != self._version_seen:
+            self._version_seen = self._version
+            self._say_all_wants()
+        if now >= self._silence_at:
+            self._silence_at = now + self._settings.silence_every_ns
+            self._tick()
+        while self._dirty:
+            dirty, self._dirty = self._dirty, {}
+            self._find_ways(dirty)
+            for pubend in dirty:
+                self._advance(self.courses[pubend])
+            save = self.saving.next_save()
+            if save is not None:
+                self.emit(save)
+        save = self.saving.next_save()
+        if save is not None:
+            self.emit(save)
+        return self.take_effects()
+
+    def take_effects(self) -> list[Any]:
+        """Everything that is to be done and was not taken yet, in order."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _tick(self) -> None:
+        """From time to time: silence, leases, repetitions, and what waits for them."""
+        for own in self.own.values():
+            if own.be_silent(self.clock):
+                self.touch(own.course)
+            lease = own.next_lease(self.clock)
+            if lease is not None:
+                self.saving.add(lease, then=own.on_leased)
+        for course in self.courses.values():
+            for name, sender in course.senders.items():
+                silence = sender.silence()
+                if len(silence):
+                    self.say(name, silence)
+            course.hosted.silences(self.readers, SECOND // 1_000)
+            if course.curiosity.next_deadline() is not None:
+                self.touch(course)
+        self._say_all_wants()
+        self.readers.greet_late()
+        self._errands.repeat(self.now)
+        if self.now >= self._report_at:
+            self._report_at = self.now + self._settings.report_every_ns
+            self.saving.try_again()
+            self.operating.expire()
+            self.readers.save_places()
+            self.letters.report()
+            for course in self.courses.values():
+                course.hosted.note_again(self.readers)
+
+    def _find_ways(self, pubends: dict[str, None]) -> None:
+        """Follow by the next on the way, whom we do not follow yet; and say what we want."""
+        for pubend in pubends:
+            course = self.courses[pubend]
+            if course.is_own:
+                continue
+            station = self.toward(self.ways.get(pubend)) if course.is_wanted else None
+            name = None if station is None else station.name
+            if name == course.upstream:
+                continue
+            if course.upstream is not None and (name is not None or not course.is_wanted):
+                course.receivers.pop(course.upstream, None)
+                self.say(course.upstream, Unfollow(pubend))
+                course.upstream = None
+            if name is not None:
+                self._say_wants(name)
+                course.upstream = name
+                course.receivers[name] = Receiver(course.knowledge)
+                course.curiosity.become_reopened()
+                self.say(name, Follow(pubend))
+        self._say_all_wants()
+
+    def _say_all_wants(self) -> None:
+        followed = {course.upstream: None for course in self.courses.values()}
+        for name in followed:
+            if name is not None:
+                self._say_wants(name)
+
+    def _say_wants(self, name: str) -> None:
+        """Tell a neighbour that it has installed all we want, once it has [KJ §4.2.2: not before a partition ends]."""
+        is_withheld = any(name in partition.fragment for partition in self._node.spread.partitions.open)
+        if not self._floods and not is_withheld and self._version > self._wants_said.get(name, 0):
+            self._wants_said[name] = self._version
+            self.say(name, Wants(self._version))
+
+    def _advance(self, course: Course) -> None:
+        self._pass_on(course)
+        self._answer_followers(course)
+        self._serve(course)
+        self._ask(course)
+        course.knowledge.trim(self._settings.cache_bytes)
+
+    def _pass_on(self, course: Course) -> None:
+        """What is new, to those who follow."""
+        knowledge = course.knowledge
+        behind = {name: each for name, each in course.senders.items() if each.edge < knowledge.edge}
+        if not behind:
+            return
+        lowest = min(sender.edge for sender in behind.values())
+        ticks, publications = knowledge.events(lowest, knowledge.edge)
+        wanted = self._wanted(behind, publications)
+        for name, sender in behind.items():
+            at = [i for i in wanted[name] if ticks[i] > sender.edge]
+            items = sender.pass_on([ticks[i] for i in at], [publications[i] for i in at])
+            if len(items) or items.lost:
+                self._say_items(name, items)
+
+    def _wanted(self, followers: Any, publications: Sequence[Publication]) -> dict[str, list[int]]:
+        """By follower the positions of what somebody beyond it wants."""
+        if self._floods:
+            return {name: list(range(len(publications))) for name in followers}
+        found: dict[str, list[int]] = {name: [] for name in followers}
+        if not publications:
+            return found
+        events = [unpack(publication.event) for publication in publications]
+        for port in filtering.gather(self._node.table, events, None):
+            at, _ = port.take_share()
+            if isinstance(port, Station):
+                for name in port.path:
+                    if name in found:
+                        found[name] = sorted({*found[name], *at}) if found[name] else at
+        return found
+
+    def _say_items(self, name: str, items: Items) -> None:
+        if self._settings.trace_forwards:
+            for publication in items.publications:
+                if publication is not None:
+                    copy = {"from": self._me, "to": name, "publisher": publication.publisher}
+                    self.emit(Trace("forward", {**copy, "n": publication.n, "again": items.answers}))
+        self._counters.forwarded += sum(publication is not None for publication in items.publications)
+        for start in range(0, max(1, len(items)), ITEMS_MAX):
+            end = start + ITEMS_MAX
+            part = Items(
+                items.pubend,
+                items.under,
+                items.los[start:end],
+                items.ticks[start:end],
+                items.publications[start:end],
+                items.lost if not start else (),
+                items.answers,
+            )
+            self.say(name, part)
+
+    def _answer_followers(self, course: Course) -> None:
+        for (asker, version), answer in course.curiosity.answers(course.knowledge, ANSWER_MAX):
+            assert isinstance(asker, str)
+            sender = course.senders.get(asker)
+            if sender is None:
+                continue
+            is_raw = version == ABSOLUTE
+            wanted = range(len(answer.ticks)) if is_raw else self._wanted([asker], answer.publications)[asker]
+            self._say_items(asker, answer.items(sender.under_of(version), list(wanted)))
+            if len(answer.ticks) >= ANSWER_MAX:
+                self.touch_later(course)
+
+    def _serve(self, course: Course) -> None:
+        """Those who read here."""
+        hosted = course.hosted
+        constream = hosted.constream
+        if constream is None or not self.readers.is_complete(course):
+            return
+        for version, spans in constream.missing(course.edge_told()):
+            course.ask(version, spans)
+        while hosted.hand(self.readers):
+            pass
+        if hosted.catchups and hosted.catch_up(self.readers, CATCH_UP_MAX // len(hosted.catchups) + 1):
+            self.touch_later(course)
+
+    def touch_later(self, course: Course) -> None:
+        """Go on with a course in the next step: others first."""
+        self._later[course.pubend] = None
+
+    def _ask(self, course: Course) -> None:
+        """What is missing, of the next on the way, or of the log."""
+        if course.is_own:
+            if course.is_reading:
+                return
+            nacks = course.curiosity.next_nacks(course.knowledge, self.now)
+            spans = sorted({span for nack in nacks for span in nack.spans})
+            if spans:
+                course.is_reading = True
+                self.emit(ReadEvents(course.pubend, spans, ANSWER_MAX))
+            return
+        if course.upstream is None:
+            return
+        for nack in course.curiosity.next_nacks(course.knowledge, self.now):
+            for start in range(0, len(nack.spans), SPANS_MAX):
+                self.say(
+                    course.upstream, Nack(nack.pubend, nack.version, nack.spans[start : start + SPANS_MAX])
+                )

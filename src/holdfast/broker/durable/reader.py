@@ -1,0 +1,72 @@
+"""A subscription as its broker serves it on streams that are logged: who reads it, how far, and with how much room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.clock import Instant
+from holdfast.filters.evaluate import compile_filter
+from holdfast.filters.expression import Filter
+from holdfast.identity import SubscriptionId
+from holdfast.messages.subscriptions import Durable, Partition, Resume
+from holdfast.messages.ticks import Tick, Version
+from holdfast.routing.port import ClientPort, Port
+
+__all__ = ["Reader"]
+
+
+@dataclass(slots=True, eq=False)
+class Reader:
+    """One of them. ``number`` is its own for ever: filtering logs know it by that."""
+
+    number: int
+    filter: Filter
+    durable: Durable | None
+    sink: Port  #: where other streams' events for it go: to its client, or nowhere
+    own: SubscriptionId  #: what the network calls it
+    port: ClientPort | None = None  #: who reads it now
+    subscription: int = 0  #: what that client calls it
+    credit: int = 0  #: how many events more it has room for
+    resume: Resume | None = None  #: how its client wants to go on, until it does
+    version: Version = 0
+    is_stored: bool = False  #: it is on disk
+    is_restored: bool = False  #: it was here before we were started again
+    is_confirmed: bool = False  #: the network knows it
+    is_greeted: bool = False  #: so does its client
+    partial: tuple[Partition, ...] = ()
+    confirmed_at: Instant = 0
+    confirmed_on: Tick = 0  #: the same by the wall clock
+    absent: dict[str, Partition] = field(default_factory=dict)  #: pubends its client was confirmed without
+    awaited: dict[str, Tick | None] = field(
+        default_factory=dict
+    )  #: pubends that have not admitted us yet, and from where on they are read
+    told: dict[str, Tick] = field(
+        default_factory=dict
+    )  #: by pubend, up to where its client was sent everything
+    moved_from: dict[str, int] = field(
+        default_factory=dict
+    )  #: brokers it may still be at, with the epoch there
+    pins: dict[str, int] = field(
+        default_factory=dict
+    )  #: by pubend, the report from which on it is waited for
+    away_since: Tick = 0  #: 0: it is being read
+    gaps: dict[str, int] = field(default_factory=dict)  #: that it was told since we started, by reason
+    _accepts: Callable[[Any], bool] | None = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.durable.name if self.durable is not None else str(self.own)
+
+    @property
+    def connection(self) -> int | None:
+        """Where its client hears us."""
+        return None if self.port is None else self.port.connection
+
+    def accepts(self, event: Any) -> bool:
+        """Whether an event matches, where it has to be asked once more."""
+        if self._accepts is None:
+            self._accepts = compile_filter(self.filter)
+        return self._accepts(event)

@@ -1,0 +1,153 @@
+"""What a broker finds on its disk when it starts: its pubends, who read here, and how far everything had come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.broker.durable.names import pubend_name, stream_in
+from holdfast.broker.durable.own import OwnPubend
+from holdfast.broker.durable.records import (
+    BROKER,
+    HOSTED,
+    LEASES,
+    NAME,
+    PLACES,
+    PUBENDS,
+    READERS,
+    REPORTS,
+    DamagedRow,
+    HostedRow,
+    PlaceRow,
+    ReaderRow,
+    ReportRow,
+    parted,
+    read,
+)
+from holdfast.errors import EnvironmentsFault, FilterError
+from holdfast.filters.expression import Filter
+from holdfast.filters.parse import parse_filter
+from holdfast.messages.streams import Order
+from holdfast.messages.ticks import Lost
+from holdfast.overlay.transport import Log
+from holdfast.storage.tables import Change
+from holdfast.streams.pubend import Kept
+from holdfast.streams.release import Report
+from holdfast.streams.storing import Recovered
+
+if TYPE_CHECKING:
+    from holdfast.broker.durable.plane import DurablePlane
+
+__all__ = ["WrongFolder", "check", "recover"]
+
+
+#: Why everything of a pubend is lost.
+GONE: Final = "the log is gone"
+
+
+class WrongFolder(EnvironmentsFault):
+    """What is on the disk is another broker's."""
+
+
+def check(recovered: Recovered, broker: str) -> None:
+    """See that what is on disk is a broker's own, and can be read.
+
+    :raises WrongFolder: if it is another's.
+    :raises DamagedRow: if a row cannot be read.
+    """
+    owner = recovered.tables.get(BROKER, {}).get(NAME, broker.encode()).decode(errors="replace")
+    if owner != broker:
+        raise WrongFolder(f"the data of {owner}, not of {broker}")
+    kinds = {
+        PUBENDS: Kept,
+        LEASES: int,
+        REPORTS: ReportRow,
+        HOSTED: HostedRow,
+        READERS: ReaderRow,
+        PLACES: PlaceRow,
+    }
+    for table, kind in kinds.items():
+        for key, row in recovered.tables.get(table, {}).items():
+            read(table, key, row, kind)
+
+
+def recover(plane: DurablePlane, recovered: Recovered) -> None:
+    """Take it all up.
+
+    :raises DamagedRow: if a row cannot be read.
+    """
+    plane.saving.add(Change(BROKER, NAME, plane.name.encode()))
+    _recover_own(plane, recovered)
+    _recover_hosted(plane, recovered)
+    _recover_readers(plane, recovered)
+    for stream in plane.streams.values():  # others send their events there, wherever the first one comes from
+        pubend = pubend_name(stream.name, plane.name, 0)
+        is_here = stream.order is Order.TOTAL and stream.sequencer in (None, plane.name)
+        if is_here and pubend not in plane.own:
+            plane.create(pubend, stream)
+
+
+def _recover_own(plane: DurablePlane, recovered: Recovered) -> None:
+    leases = {key: read(LEASES, key, row, int) for key, row in recovered.tables.get(LEASES, {}).items()}
+    reports: dict[str, list[Report]] = {}
+    for key, row in recovered.tables.get(REPORTS, {}).items():
+        pubend, shb = parted(key)
+        kept_report = read(REPORTS, key, row, ReportRow)
+        reports.setdefault(pubend, []).append(
+            Report(shb, kept_report.number, kept_report.released, kept_report.delivered)
+        )
+    for pubend, row in recovered.tables.get(PUBENDS, {}).items():
+        stream = plane.streams.get(stream_in(pubend))
+        if stream is None:
+            continue  # the stream is not durable any more: its log is left as it is
+        kept = read(PUBENDS, pubend, row, Kept)
+        kept.lease = max(kept.lease, leases.get(pubend, 0))
+        log = recovered.logs.get(pubend)
+        known = max([kept.upto, kept.lease, *(report.delivered for report in reports.get(pubend, ()))])
+        if (log is None or not log.last) and known > kept.created:  # it had events, or said that it had none
+            kept.lost.append(Lost(kept.created, known, GONE))
+        for lost in () if log is None else log.lost:
+            fields = {"pubend": pubend, "after": lost.after, "upto": lost.upto, "reason": lost.reason}
+            plane.emit(Log("error", "a log is damaged", fields))
+        course = plane.course(pubend)
+        course.is_own = True
+        own = OwnPubend(course, stream, kept, log, reports.get(pubend, ()))
+        plane.own[pubend] = own
+        plane.make_known(own)
+
+
+def _recover_hosted(plane: DurablePlane, recovered: Recovered) -> None:
+    for pubend, row in recovered.tables.get(HOSTED, {}).items():
+        if stream_in(pubend) in plane.streams:
+            kept = read(HOSTED, pubend, row, HostedRow)
+            found = recovered.matches.get(pubend)
+            if found is None or found.unsure_through:
+                fields = {"pubend": pubend, "upto": kept.delivered}
+                plane.emit(Log("error", "a filtering log is damaged, and all is filtered again", fields))
+            plane.course(pubend).hosted.begin(kept.delivered, kept.incarnation, kept.number, kept.created)
+
+
+def _recover_readers(plane: DurablePlane, recovered: Recovered) -> None:
+    rows = []
+    for name, value in recovered.tables.get(READERS, {}).items():
+        row = read(READERS, name, value, ReaderRow)
+        rows.append((name, row, _filter(name, row.filter)))
+    places = []
+    for key, value in recovered.tables.get(PLACES, {}).items():
+        number, pubend = parted(key)
+        hosted = recovered.tables.get(HOSTED, {}).get(pubend)
+        if pubend not in plane.courses or hosted is None:
+            continue
+        place = read(PLACES, key, value, PlaceRow)
+        if pubend not in recovered.matches:  # nothing is left of it: everything is filtered again
+            place = PlaceRow(read(HOSTED, pubend, hosted, HostedRow).delivered, place.released)
+        places.append((int(number), pubend, place))
+    plane.readers.restore(rows, places)
+    for reader in plane.readers.readers.values():
+        plane.spread(reader)
+
+
+def _filter(name: str, text: str) -> Filter:
+    try:
+        return parse_filter(text)
+    except FilterError as error:
+        raise DamagedRow(READERS, name, str(error)) from error

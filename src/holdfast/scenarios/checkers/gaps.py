@@ -1,0 +1,78 @@
+"""A gap is told only where something may be gone [I16, I17, R1.14].
+
+To a durable subscription: what a policy released early, to somebody who had been away (who is current never has a gap);
+and what an unreachable pubend had before the subscription came to know it (B1.11). A subscriber's record is never older
+than what it acknowledged, so that a gap of what everybody had acknowledged means that release has passed somebody. A
+subscription that is not kept may have a gap whenever its session was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from typing import Final
+
+from holdfast.scenarios.checkers.history import History, Trace, precedes
+from holdfast.scenarios.checkers.reading import Stream, streams_of
+from holdfast.scenarios.checkers.violation import Violation
+from holdfast.scenarios.trace import TraceLine
+
+__all__ = ["gaps"]
+
+#: Why a pubend gives something up that somebody may still want [R1.15, R1.33].
+EARLY: Final = ("max_retain", "max_bytes", "expired")
+
+
+def gaps(trace: Trace, *, retain_seconds: float | None = None, clock_seconds: float = 0.0) -> list[Violation]:
+    """Gaps of a durable run that nobody may be told.
+
+    ``retain_seconds``: how long events are kept at least (infinity: for ever), where the caller knows it; give or take
+    ``clock_seconds``, by which clocks were wrong.
+    """
+    history = History.of(trace)
+    if not history.is_durable:
+        return []
+    patience = None if retain_seconds is None else retain_seconds - clock_seconds
+    return [
+        violation
+        for stream in streams_of(history)
+        for line in stream.items
+        if line["kind"] == "gap"
+        for violation in _problems(history, stream, line, patience)
+    ]
+
+
+def _problems(
+    history: History, stream: Stream, gap: TraceLine, patience: float | None
+) -> Iterator[Violation]:
+    told = f"{stream}: a gap ({gap['after']}, {gap['upto']}], {gap['reason'] or 'for no reason'},"
+    if _is_new_pubend(history, stream, gap):
+        return
+    if not _was_away(history, stream, gap):
+        yield Violation("lost", f"{told} although it was there all the time", (gap,))
+    elif stream.subscribe["durable"]:
+        if gap["reason"] not in EARLY or patience == inf:
+            yield Violation("lost", f"{told} which nobody may give up", (gap,))
+        elif patience is not None:
+            yield from _too_early(history, stream, gap, patience, told)
+
+
+def _is_new_pubend(history: History, stream: Stream, gap: TraceLine) -> bool:
+    """Whether the subscription was confirmed before everybody knew it, and has had nothing of this pubend but gaps."""
+    partial = any(line.get("partial") for line in history.asking[stream.key])
+    before = (line for line in stream.items if line["i"] < gap["i"])
+    return partial and all(line["kind"] == "gap" for line in before)
+
+
+def _was_away(history: History, stream: Stream, gap: TraceLine) -> bool:
+    absences = history.faults_of(stream.key[0], "disconnect", "crash", "freeze")
+    return any(precedes(stream.subscribe, line) and precedes(line, gap) for line in absences)
+
+
+def _too_early(
+    history: History, stream: Stream, gap: TraceLine, patience: float, told: str
+) -> Iterator[Violation]:
+    for _, published in history.log.within(stream.pubend, gap["after"], gap["upto"]):
+        if gap["t"] - published["t"] < patience:
+            event = f"{published['publisher']}#{published['n']}"
+            yield Violation("lost", f"{told} covers {event}, which was younger", (published, gap))

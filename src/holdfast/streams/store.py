@@ -1,0 +1,189 @@
+"""The disk of a broker: does what its core asks for (``storing``) on files and tables, and says what became of it.
+
+There are three *lanes*, so that nobody waits for what he need not wait for: a commit of the logs does not hold up who
+reads them, nor the tables. Each lane is used by one thread only and has its own order; between lanes there is none, and
+whoever needs one waits for the answer. What has come to a lane meanwhile is one turn, and shares its syncs. Threads are
+the runtime's (``runtime.real_store``), in the simulator a turn takes a moment (``simulator.store``).
+
+    events-<pubend>     the log of a pubend of ours       events: appended, chopped       reads: read
+    matches-<pubend>    a filtering log                   tables: noted, read, chopped
+    tables              everything else                   tables: saved, whole at start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, Protocol
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from holdfast.messages.ticks import ORIGIN, Lost
+from holdfast.storage.files import DiskFailed, DiskFull, Files
+from holdfast.storage.log import LogSettings
+from holdfast.storage.tables import Change, Tables
+from holdfast.streams.store_events import DAMAGED, EventsLane, log_state
+from holdfast.streams.store_matches import MatchesLane
+from holdfast.streams.store_reads import ReadsLane, Row
+from holdfast.streams.storing import (
+    AppendEvents,
+    ChopEvents,
+    ChopMatches,
+    DiskInput,
+    ForgetMatches,
+    LogState,
+    NoteMatches,
+    ReadEvents,
+    ReadMatches,
+    Recovered,
+    Save,
+    Saved,
+    SaveFailed,
+)
+
+__all__ = ["LANES", "PUBENDS", "Folders", "Lane", "Store"]
+
+#: The table whose rows are what a pubend keeps (``pubend.Kept``), by its name.
+PUBENDS: Final = "pubends"
+
+_EVENTS: Final = "events-"
+_MATCHES: Final = "matches-"
+
+_read_row: Final = msgspec.msgpack.Decoder(Row).decode
+
+
+class Lane(Enum):
+    """Who does it."""
+
+    EVENTS = "events"
+    READS = "reads"
+    TABLES = "tables"
+
+
+#: Every kind of effect a store carries out, and on which lane.
+LANES: Final[Mapping[type, Lane]] = {
+    AppendEvents: Lane.EVENTS,
+    ChopEvents: Lane.EVENTS,
+    ReadEvents: Lane.READS,
+    NoteMatches: Lane.TABLES,
+    ReadMatches: Lane.TABLES,
+    ChopMatches: Lane.TABLES,
+    ForgetMatches: Lane.TABLES,
+    Save: Lane.TABLES,
+}
+
+
+class Folders(Protocol):
+    """Where logs are kept, each in a folder of its own."""
+
+    def names(self) -> list[str]:
+        """All folders, sorted."""
+
+    def files(self, name: str) -> Files:
+        """The files of a folder, which comes into being when something is written; always the same object.
+
+        :raises DiskFailed: if it cannot be had.
+        """
+
+
+class Store:
+    """Everything a broker keeps. ``identity`` gives 16 random bytes, to name a log that is new.
+
+    To be used: ``recover``, once; ``turn``, for each lane from one thread; ``close``, when no turn is under way.
+    """
+
+    def __init__(
+        self,
+        folders: Folders,
+        tables: Tables,
+        identity: Callable[[], bytes],
+        settings: LogSettings | None = None,
+    ) -> None:
+        self._folders = folders
+        self._tables = tables
+        self._tables_failure: DiskFailed | None = None
+        self._rows: dict[str, Row] = {}  #: of the table of pubends
+        settings = settings or LogSettings()
+        self._events = EventsLane(self._files_of(_EVENTS), identity, settings)
+        self._reads = ReadsLane(self._events.logs, self._rows)
+        self._matches = MatchesLane(self._files_of(_MATCHES), identity, settings)
+
+    def _files_of(self, prefix: str) -> Callable[[str], Files]:
+        return lambda pubend: self._folders.files(prefix + quote(pubend, safe="@"))
+
+    # Starting
+
+    def recover(self) -> Recovered:
+        """Open what there is, and say what it holds.
+
+        :raises NoLog, UnknownFormat, DiskFailed: if some of it cannot be read: a broker must not start without it.
+        """
+        tables = {name: self._tables.read(name) for name in self._tables.names()}
+        for pubend, value in tables.get(PUBENDS, {}).items():
+            try:
+                self._rows[pubend] = _read_row(value)
+            except msgspec.MsgspecError as error:
+                raise DiskFailed("tables", f"the row of pubend {pubend} cannot be read: {error}") from error
+        logs = {pubend: self._log_state(pubend) for pubend in self._found(_EVENTS)}
+        for pubend, row in self._rows.items():
+            if pubend not in logs:
+                lost = [Lost(ORIGIN, row.upto, DAMAGED)] if row.upto else []
+                logs[pubend] = LogState(row.upto, (), lost, ())
+        matches = {pubend: self._matches.open(pubend) for pubend in self._found(_MATCHES)}
+        return Recovered(tables, logs, matches)
+
+    def _found(self, prefix: str) -> list[str]:
+        """The pubends of all folders of a kind in which something is; one may have been made and no more."""
+        return [
+            unquote(name.removeprefix(prefix))
+            for name in self._folders.names()
+            if name.startswith(prefix) and self._folders.files(name).names()
+        ]
+
+    def _log_state(self, pubend: str) -> LogState:
+        return log_state(self._events.open(pubend), self._rows.get(pubend, Row()).upto)
+
+    # Working
+
+    def turn(self, lane: Lane, effects: Sequence[Any]) -> list[DiskInput]:
+        """Carry out what has come to a lane, and say what became of it. Whatever is raised is a bug."""
+        if lane is Lane.EVENTS:
+            return self._events.turn(effects)
+        if lane is Lane.READS:
+            return [*self._reads.turn(effects)]
+        saves = [effect for effect in effects if isinstance(effect, Save)]
+        others = effects if not saves else [effect for effect in effects if not isinstance(effect, Save)]
+        inputs = self._matches.turn(others)
+        return inputs + self._save(saves) if saves else inputs
+
+    def _save(self, saves: Sequence[Save]) -> list[DiskInput]:
+        """All in one transaction; the last number stands for all."""
+        changes = [change for save in saves for change in save.changes]
+        try:
+            if self._tables_failure is not None:
+                raise self._tables_failure
+            self._tables.apply(changes)
+        except DiskFull as error:
+            return [SaveFailed(save.number, str(error), is_final=False) for save in saves]
+        except DiskFailed as failure:
+            self._tables_failure = failure
+            return [SaveFailed(save.number, str(failure), is_final=True) for save in saves]
+        self._learn(changes)
+        return [Saved(saves[-1].number)]
+
+    def _learn(self, changes: Sequence[Change]) -> None:
+        """What pubends say of their logs, for those who read them."""
+        for table, pubend, value in changes:
+            if table == PUBENDS:
+                if value is None:
+                    self._rows.pop(pubend, None)
+                else:
+                    self._rows[pubend] = _read_row(value)
+
+    # Ending
+
+    def close(self) -> None:
+        """Write down where everything ends, so that the next start is quick and would miss a lost tail."""
+        self._events.close()
+        self._matches.close()

@@ -1,0 +1,193 @@
+"""The logs of a broker's own pubends, written: everything that was appended in a turn shares one commit per log.
+
+A full disk refuses all that waits (``storage.commits``). The pubend may have appended more before it could hear of
+that, and what it appended was built on what was refused; so each append says how many refusals its pubend had heard
+of, and one that has missed some is dropped without a word: it was refused with them. Appends that know of all
+refusals open the log again, if there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.errors import EnvironmentsFault
+from holdfast.messages.ticks import Lost, Tick
+from holdfast.storage.block import Batch
+from holdfast.storage.commits import Commits, CommitState
+from holdfast.storage.files import DiskFailed, DiskFull, Files
+from holdfast.storage.log import LogSettings, SegmentLog
+from holdfast.storage.view import LogView
+from holdfast.streams.pubend import read_record, record_of
+from holdfast.streams.storing import (
+    AppendEvents,
+    ChopEvents,
+    DiskInput,
+    EventsChopped,
+    EventsRefused,
+    EventsStable,
+    LogState,
+)
+
+__all__ = ["DAMAGED", "EventsLane", "PubendLog", "log_state"]
+
+#: Why ticks are lost that nobody gave up.
+DAMAGED: Final = "damaged"
+
+RECENT_EVENTS: Final = 10_000  #: about so many are read at start, for publishers that ask where theirs stand
+WAITING_BYTES: Final = 64 << 20  #: so much waits for one commit at most
+
+
+@dataclass(slots=True)
+class PubendLog:
+    """A log that is open. One thread writes it, another one reads its view, up to ``stable``.
+
+    The view's own end is no bound for a reader: while a commit is noted it is ahead of what a scan would find.
+    """
+
+    log: SegmentLog
+    commits: Commits
+    stable: Tick  #: set when a commit has returned
+    told: int = 0  #: the position of the last append whose fate the core has heard
+
+    @classmethod
+    def opened(cls, files: Files, identity: bytes, settings: LogSettings) -> PubendLog:
+        """Open or make a log; raises what ``SegmentLog`` does."""
+        log = SegmentLog(files, identity, settings)
+        return cls(log, Commits(log), log.last_index)
+
+
+class EventsLane:
+    """Appends and chops; ``logs`` are those that exist, by pubend."""
+
+    def __init__(
+        self, files_of: Callable[[str], Files], identity: Callable[[], bytes], settings: LogSettings
+    ) -> None:
+        self.logs: dict[str, PubendLog] = {}
+        self._files_of = files_of
+        self._identity = identity
+        self._settings = settings
+        self._refusals: dict[str, int] = {}
+
+    def open(self, pubend: str) -> PubendLog:
+        """The log of a pubend, made if it is not there; raises what ``SegmentLog`` does."""
+        entry = self.logs.get(pubend)
+        if entry is None:
+            entry = PubendLog.opened(self._files_of(pubend), self._identity(), self._settings)
+            self.logs[pubend] = entry
+        return entry
+
+    def turn(self, effects: Sequence[AppendEvents | ChopEvents]) -> list[DiskInput]:
+        """Carry out what has come; appends first."""
+        inputs: list[DiskInput] = []
+        appended: dict[str, PubendLog] = {}
+        for effect in effects:
+            if isinstance(effect, AppendEvents) and (entry := self._append(effect, inputs)):
+                appended[effect.pubend] = entry
+                if entry.commits.waiting_bytes > WAITING_BYTES:
+                    self._commit(effect.pubend, entry, inputs)
+        for pubend, entry in appended.items():
+            self._commit(pubend, entry, inputs)
+        for effect in effects:
+            if isinstance(effect, ChopEvents):
+                self._chop(effect, inputs)
+        return inputs
+
+    def close(self) -> None:
+        """Write down where the logs end. What was said to be stable is, whether or not that succeeds."""
+        for entry in self.logs.values():
+            try:
+                entry.log.close()
+            except (DiskFull, DiskFailed):
+                continue  # only the manifest knows less
+
+    # Appending
+
+    def _append(self, effect: AppendEvents, inputs: list[DiskInput]) -> PubendLog | None:
+        """Have events written by the next commit of their log, which is returned; None if they are refused."""
+        pubend, ticks = effect.pubend, effect.ticks
+        if effect.refusals != self._refusals.get(pubend, 0):
+            return None
+        try:
+            entry = self.open(pubend)
+        except DiskFull as error:
+            self._refuse(pubend, str(error), inputs, is_final=False)
+            return None
+        except EnvironmentsFault as error:
+            self._refuse(pubend, str(error), inputs, is_final=True)
+            return None
+        commits = entry.commits
+        if not commits.reopen():
+            self._refuse(pubend, commits.reason, inputs, is_final=commits.state is CommitState.FAILED)
+            return None
+        commits.append(ticks, list(map(record_of, effect.publications)), time=ticks[-1] * 1_000)
+        return entry
+
+    def _commit(self, pubend: str, entry: PubendLog, inputs: list[DiskInput]) -> None:
+        progress = entry.commits.commit()
+        if progress is None:
+            return
+        entry.stable = entry.log.last_index
+        if progress.stable > entry.told:
+            inputs.append(EventsStable(pubend, progress.stable - entry.told, entry.log.view.size))
+        entry.told = progress.decided
+        if progress.state is not CommitState.OPEN:
+            self._refuse(pubend, progress.reason, inputs, is_final=progress.state is CommitState.FAILED)
+
+    def _refuse(self, pubend: str, reason: str, inputs: list[DiskInput], *, is_final: bool) -> None:
+        self._refusals[pubend] = self._refusals.get(pubend, 0) + 1
+        inputs.append(EventsRefused(pubend, reason, is_final))
+
+    # Chopping
+
+    def _chop(self, effect: ChopEvents, inputs: list[DiskInput]) -> None:
+        entry = self.logs.get(effect.pubend)
+        if entry is None:
+            inputs.append(EventsChopped(effect.pubend, 0, ()))
+            return
+        had_failed = entry.log.failure is not None
+        try:
+            entry.log.chop(effect.through)
+        except DiskFull:
+            pass  # no room even to say so: what comes back says that it was not done
+        except DiskFailed as failure:
+            if not had_failed:
+                entry.told = entry.commits.fail(failure).decided
+                self._refuse(effect.pubend, str(failure), inputs, is_final=True)
+        view = entry.log.view
+        inputs.append(EventsChopped(effect.pubend, view.chopped, _segments(view)))
+
+
+# Starting
+
+
+def log_state(entry: PubendLog, upto: Tick) -> LogState:
+    """What a pubend has to know of its log at start, if its marks are of the events up to a tick."""
+    log, view = entry.log, entry.log.view
+    lost = [Lost(damage.first - 1, damage.last, DAMAGED) for damage in log.damages if damage.loses_records]
+    if upto > log.last_index:
+        lost.append(Lost(log.last_index, upto, DAMAGED))
+    tail = [
+        (tick, read_record(record))
+        for item in view.scan(min(upto, _recent(view)))
+        if isinstance(item, Batch)
+        for tick, record in zip(item.indexes, item.records, strict=True)
+    ]
+    return LogState(max(log.last_index, upto), tail, lost, _segments(view))
+
+
+def _recent(view: LogView) -> Tick:
+    """A tick above which stand about the last ``RECENT_EVENTS``."""
+    left = RECENT_EVENTS
+    for segment in reversed(view.segments):
+        if segment.records > left:
+            entries = len(segment.firsts)
+            wanted = -(-left * entries // segment.records)  # as many entries of the sparse index, rounded up
+            return segment.firsts[entries - wanted] - 1
+        left -= segment.records
+    return view.chopped
+
+
+def _segments(view: LogView) -> Sequence[tuple[Tick, int]]:
+    return [(segment.last, segment.size) for segment in view.segments]

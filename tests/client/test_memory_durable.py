@@ -1,0 +1,250 @@
+"""Durable subscriptions through real brokers, in this process: leaving, returning, moving, dying [R1.2, R1.8, R1.32]"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import holdfast
+from holdfast import memory
+from holdfast.client.item import Item, LoggedEvent
+from scenario import scenario
+
+STREAMS = {"orders": ("orders/#", "durable"), "news": ("news/#", "best-effort")}
+
+
+def network(name: str, *, stepped: bool = False) -> memory.Network:
+    return memory.Network(name, brokers=3, streams=STREAMS, stepped=stepped)
+
+
+async def publish(who: holdfast.Network, *numbers: int) -> list[holdfast.Receipt]:
+    return [await who.publish("orders/eu", {"i": n}, n=n) for n in numbers]
+
+
+async def take(items: holdfast.Subscription, count: int) -> list[Item]:
+    return [await items.get() for _ in range(count)]
+
+
+def numbers(items: list[Item]) -> list[int]:
+    assert all(isinstance(item, LoggedEvent) for item in items), items
+    return [item.n for item in items if isinstance(item, LoggedEvent)]
+
+
+@scenario
+async def test_receipts_and_events_name_the_same_place() -> None:
+    with network("same-place") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3") as s,
+            s.subscribe("orders/#") as items,
+        ):
+            receipts = await publish(p, 1, 2, 3)
+            events = await take(items, 3)
+            assert numbers(events) == [1, 2, 3]
+            places = [(item.pubend, item.tick) for item in events if isinstance(item, LoggedEvent)]
+            assert places == [(each.pubend, each.tick) for each in receipts]
+            assert not any(each.duplicate for each in receipts)
+            assert items.token[receipts[0].pubend].tick >= receipts[-1].tick
+
+
+@scenario
+async def test_r1_2_who_comes_back_gets_what_it_missed_and_what_it_did_not_commit() -> None:
+    with network("coming-back") as net:
+        async with holdfast.connect(net.url, broker="b2", name="p") as p:
+            async with holdfast.connect(net.url, broker="b3", name="s") as s:
+                async with s.subscribe("orders/#", durable="d") as items:
+                    await publish(p, 1, 2, 3)
+                    first, *_ = await take(items, 3)
+                    await items.commit(first)
+                await publish(p, 4)
+                async with s.subscribe("orders/#", durable="d") as items:
+                    assert numbers(await take(items, 3)) == [2, 3, 4]
+                    await items.commit()
+            await publish(p, 5)
+            async with (
+                holdfast.connect(net.url, broker="b3", name="somebody else") as s,
+                s.subscribe("orders/#", durable="d") as items,
+            ):
+                assert numbers(await take(items, 1)) == [5]
+
+
+@scenario
+async def test_r1_32_it_goes_on_at_another_broker() -> None:
+    with network("moving") as net:
+        async with holdfast.connect(net.url, broker="b2", name="p") as p:
+            async with (
+                holdfast.connect(net.url, broker="b3", name="s") as s,
+                s.subscribe("orders/#", durable="d") as items,
+            ):
+                await publish(p, 1, 2)
+                assert numbers(await take(items, 2)) == [1, 2]
+                token = items.token
+            await publish(p, 3)
+            async with (
+                holdfast.connect(net.url, broker="b1", name="s") as s,
+                s.subscribe("orders/#", durable="d", start=token) as items,
+            ):
+                assert numbers(await take(items, 1)) == [3]
+
+
+@scenario
+async def test_automatic_commits_are_all_there_after_leaving() -> None:
+    with network("by-the-way") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3", name="s") as s,
+        ):
+            async with s.subscribe("orders/#", durable="d", acknowledge="auto") as items:
+                await publish(p, 1, 2, 3)
+                assert numbers(await take(items, 2)) == [1, 2]
+            async with s.subscribe("orders/#", durable="d", acknowledge="auto") as items:
+                assert numbers(await take(items, 1)) == [3]
+
+
+@scenario
+async def test_a_durable_subscription_that_was_ended_begins_anew() -> None:
+    with network("ended") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3", name="s") as s,
+        ):
+            async with s.subscribe("orders/#", durable="d") as items:
+                [before] = await publish(p, 1)
+                await items.unsubscribe()
+            async with s.subscribe("orders/#", durable="d") as items:
+                assert items.token[before.pubend].tick >= before.tick, (
+                    "what was not committed is gone with it"
+                )
+                await publish(p, 2)
+                assert numbers(await take(items, 1)) == [2]
+
+
+@scenario
+async def test_another_filter_under_the_same_name_is_refused_and_so_is_another_reader_told() -> None:
+    with network("one-reader") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3", name="s") as s,
+            s.subscribe("orders/#", durable="d") as items,
+        ):
+            with pytest.raises(holdfast.OtherFilter):
+                await s.subscribe("orders/us", durable="d").__aenter__()
+            async with s.subscribe("orders/#", durable="d") as others:
+                with pytest.raises(holdfast.TakenOver, match="'d'"):
+                    await items.get()
+                await publish(p, 1)
+                assert numbers(await take(others, 1)) == [1]
+            assert s.is_ready
+
+
+@scenario
+async def test_reading_begins_where_it_is_told_to() -> None:
+    with network("beginning") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3") as s,
+        ):
+            await s.subscribe("orders/#", durable="pin").__aenter__()  # so that nothing is released
+            await publish(p, 1, 2)
+            between = await s.subscribe("orders/#").__aenter__()
+            token = between.token
+            await publish(p, 3)
+            async with s.subscribe("orders/#", start="earliest") as items:
+                assert numbers(await take(items, 3)) == [1, 2, 3]
+            async with s.subscribe("orders/#", start=token) as items:
+                assert numbers(await take(items, 1)) == [3]
+            async with s.subscribe("orders/#", start=datetime.now(UTC) - timedelta(hours=1)) as items:
+                assert numbers(await take(items, 3)) == [1, 2, 3]
+            async with s.subscribe("orders/#", start=datetime.now(UTC) + timedelta(hours=1)) as items:
+                with pytest.raises(holdfast.TimedOut):
+                    await items.get(timeout=0.05)
+
+
+@scenario
+async def test_silence_is_told_to_those_who_ask() -> None:
+    with network("silence") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3") as s,
+            s.subscribe("orders/us", silence=True) as items,
+        ):
+            [receipt] = await publish(p, 1)
+            while True:
+                item = await items.get()
+                assert isinstance(item, holdfast.Silence)
+                if item.upto >= receipt.tick:
+                    break
+
+
+@scenario
+async def test_best_effort_streams_go_on_beside_it() -> None:
+    with network("beside") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3") as s,
+            s.subscribe("#", durable="d") as items,
+        ):
+            assert await p.publish("news/x", n=1) == holdfast.Receipt("p", 1, duplicate=False)
+            plain = await items.get()
+            assert not isinstance(plain, LoggedEvent)
+            await publish(p, 2)
+            assert numbers(await take(items, 1)) == [2]
+            await items.commit(plain)
+
+
+@scenario
+async def test_more_than_the_buffer_comes_as_it_is_taken() -> None:
+    with network("small-buffer") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3") as s,
+            s.subscribe("orders/#", buffer=7) as items,
+        ):
+            async with p.publisher() as out:
+                for n in range(1, 201):
+                    await out.send("orders/eu", n=n)
+            assert numbers(await take(items, 200)) == list(range(1, 201))
+
+
+# Faults
+
+
+@pytest.mark.parametrize("victim", ["b1", "b2", "b3"])
+def test_r1_2_whoever_crashes_nothing_is_lost_or_repeated(victim: str) -> None:
+    @scenario
+    async def crash() -> None:
+        with network("crashing", stepped=True) as net:
+            async with (
+                holdfast.connect(net.url, broker="b2", name="p") as p,
+                holdfast.connect(net.url, broker="b3", name="s") as s,
+            ):
+                items = await net.in_time(s.subscribe("orders/#", durable="d").__aenter__())
+                await net.in_time(publish(p, 1, 2, 3))
+                assert numbers(await net.in_time(take(items, 2))) == [1, 2]
+                await net.in_time(items.commit())
+                net.crash(victim)
+                publishing = asyncio.create_task(publish(p, 4, 5))
+                await net.in_time(asyncio.sleep(0), 5)
+                net.advance(3)
+                net.restart(victim)
+                await net.in_time(publishing)
+                assert numbers(await net.in_time(take(items, 3))) == [3, 4, 5]
+                await net.in_time(items.__aexit__(None, None, None))
+                again = await net.in_time(s.subscribe("orders/#", durable="d").__aenter__())
+                assert numbers(await net.in_time(take(again, 3))) == [3, 4, 5], "none of these was committed"
+
+    crash()
+
+
+@scenario
+async def test_b1_4_a_repeat_is_answered_with_its_place() -> None:
+    with network("repeat", stepped=True) as net:
+        async with holdfast.connect(net.url, broker="b2", name="p") as p:
+            [first] = await net.in_time(publish(p, 1))
+        net.crash("b2")
+        net.restart("b2")
+        async with holdfast.connect(net.url, broker="b2", name="p") as p:
+            again = await net.in_time(p.publish("orders/eu", n=1))
+            assert again == holdfast.Receipt(first.pubend, first.tick, duplicate=True)

@@ -1,0 +1,203 @@
+"""Events in the user's transaction: done, and told to others, or neither; and told once [B1.4]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from user_databases import KINDS, UserDatabase, user_database
+
+import holdfast
+from holdfast import memory, sync
+from holdfast.client import outbox_table
+from holdfast.client.item import Item, LoggedEvent
+
+STREAMS = {"orders": ("orders/#", "durable")}
+
+
+@pytest.fixture(params=KINDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> UserDatabase:
+    return user_database(request.param, tmp_path, request)
+
+
+@pytest.fixture
+def mine(database: UserDatabase) -> Iterator[Any]:
+    with closing(database.connect()) as connection:
+        yield connection
+
+
+@pytest.fixture
+def net() -> Iterator[memory.Network]:
+    with memory.Network("outbox", brokers=2, streams=STREAMS) as net:
+        yield net
+
+
+def taken(items: sync.Subscription, count: int) -> list[Item]:
+    return [items.get() for _ in range(count)]
+
+
+def amounts(items: list[Item]) -> list[object]:
+    return [item.attributes["i"] for item in items if isinstance(item, LoggedEvent)]
+
+
+def left(database: UserDatabase, mine: Any) -> int:
+    [(count,)] = database.execute(mine, "SELECT count(*) FROM holdfast_outbox")
+    mine.commit()
+    return int(count)
+
+
+def test_what_was_added_is_published_in_order_and_gone(
+    database: UserDatabase, mine: Any, net: memory.Network
+) -> None:
+    outbox = database.outbox(mine, "shop")
+    with sync.connect(net.url, name="shop") as network, network.subscribe("orders/#") as items:
+        assert outbox.relay(network) == 0
+        with database.transaction(mine):
+            outbox.add("orders/eu", {"i": 1}, b"one", content_type="text/plain")
+            outbox.add("orders/us", {"i": 2})
+        assert outbox.relay(network) == 2
+        first, second = taken(items, 2)
+        assert isinstance(first, LoggedEvent)
+        assert (first.topic, first.payload, first.content_type) == ("orders/eu", b"one", "text/plain")
+        assert amounts([first, second]) == [1, 2]
+        assert left(database, mine) == 0
+        assert outbox.relay(network) == 0
+
+
+def test_a_transaction_that_fails_tells_nobody(
+    database: UserDatabase, mine: Any, net: memory.Network
+) -> None:
+    outbox = database.outbox(mine, "shop")
+    with suppress(KeyError), database.transaction(mine):
+        outbox.add("orders/eu")
+        raise KeyError("mine")
+    with sync.connect(net.url, name="shop") as network:
+        assert outbox.relay(network) == 0
+
+
+def test_many_go_in_batches(
+    database: UserDatabase, mine: Any, net: memory.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox_table, "BATCH", 7)
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        for i in range(40):
+            outbox.add("orders/eu", {"i": i})
+    with sync.connect(net.url, name="shop") as network, network.subscribe("orders/#") as items:
+        assert outbox.relay(network) == 40
+        assert amounts(taken(items, 40)) == list(range(40))
+
+
+def test_b1_4_what_was_published_before_a_crash_is_not_published_again(
+    database: UserDatabase, mine: Any, net: memory.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        for i in range(3):
+            outbox.add("orders/eu", {"i": i})
+    with sync.connect(net.url, name="reader") as reader, reader.subscribe("orders/#") as items:
+        with sync.connect(net.url, name="shop") as network, monkeypatch.context() as dying:
+
+            def die(*arguments: object) -> None:
+                raise KeyError("the process died between the receipts and the deletion")
+
+            dying.setattr(outbox, "_delete", die)
+            with pytest.raises(KeyError):
+                outbox.relay(network)
+        assert left(database, mine) == 3
+        with closing(database.connect()) as other:
+            with database.transaction(other):
+                database.outbox(other, "shop").add("orders/eu", {"i": 3})
+            with sync.connect(net.url, name="shop") as network:
+                assert database.outbox(other, "shop").relay(network) == 4
+        assert amounts(taken(items, 4)) == [0, 1, 2, 3]
+        with pytest.raises(holdfast.TimedOut):
+            items.get(timeout=0.05)
+
+
+def test_what_has_no_receipt_in_time_is_asked_for_again(
+    database: UserDatabase, mine: Any, net: memory.Network
+) -> None:
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        for i in range(3):
+            outbox.add("orders/eu", {"i": i})
+    with sync.connect(net.url, name="reader") as reader, reader.subscribe("orders/#") as items:
+        with sync.connect(net.url, name="shop") as network:
+            net.freeze("b1")
+            for _ in range(2):
+                with pytest.raises(holdfast.Unknown):
+                    outbox.relay(network, timeout=0.01)
+            net.unfreeze("b1")
+            assert outbox.relay(network) == 3
+        assert left(database, mine) == 0
+        assert amounts(taken(items, 3)) == [0, 1, 2]
+
+
+def test_an_event_nobody_will_have_does_not_keep_the_others(
+    database: UserDatabase, mine: Any, net: memory.Network
+) -> None:
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        outbox.add("orders/eu", {"i": 1})
+        outbox.add("no stream has this")
+        outbox.add("orders/eu", {"i": 2})
+    with sync.connect(net.url, name="shop") as network, network.subscribe("orders/#") as items:
+        for _ in range(2):
+            with pytest.raises(holdfast.Refused) as refused:
+                outbox.relay(network)
+        assert amounts(taken(items, 2)) == [1, 2]
+        assert left(database, mine) == 1
+        assert refused.value.id is not None
+        outbox.discard(refused.value.id.n)
+        assert outbox.relay(network) == 0
+        assert left(database, mine) == 0
+
+
+def test_outboxes_do_not_concern_each_other(database: UserDatabase, mine: Any, net: memory.Network) -> None:
+    shop, bank = database.outbox(mine, "shop"), database.outbox(mine, "bank")
+    with database.transaction(mine):
+        shop.add("orders/eu", {"i": 1})
+        bank.add("orders/eu", {"i": 2})
+    with sync.connect(net.url, name="bank") as network:
+        assert bank.relay(network) == 1
+        with pytest.raises(holdfast.InvalidOption, match="network: is connected as 'bank'; expected 'shop'"):
+            shop.relay(network)
+    assert left(database, mine) == 1
+
+
+def test_a_relay_does_not_touch_a_transaction_of_the_users(
+    database: UserDatabase, mine: Any, net: memory.Network
+) -> None:
+    outbox = database.outbox(mine, "shop")
+    outbox.add("orders/eu")
+    with sync.connect(net.url, name="shop") as network:
+        with pytest.raises(holdfast.InvalidOption, match="connection: is in a transaction"):
+            outbox.relay(network)
+        mine.rollback()
+        assert outbox.relay(network) == 0
+
+
+def test_who_added_first_and_committed_last_is_not_lost(
+    postgres: str, tmp_path: Path, request: pytest.FixtureRequest, net: memory.Network
+) -> None:
+    """Its row has the lower id, and becomes visible when a higher one has been published."""
+    database = user_database("postgres", tmp_path, request)
+    with closing(database.connect()) as slow, closing(database.connect()) as mine:
+        slowly, outbox = database.outbox(slow, "shop"), database.outbox(mine, "shop")
+        slowly.add("orders/eu", {"i": "slow"})
+        with database.transaction(mine):
+            outbox.add("orders/eu", {"i": "fast"})
+        with sync.connect(net.url, name="shop") as network, network.subscribe("orders/#") as items:
+            assert outbox.relay(network) == 1
+            slow.commit()
+            assert outbox.relay(network) == 1
+            assert amounts(taken(items, 2)) == ["fast", "slow"]
+
+
+def test_an_event_that_breaks_a_rule_is_refused_when_it_is_added(database: UserDatabase, mine: Any) -> None:
+    with pytest.raises(holdfast.InvalidEvent, match="topic"):
+        database.outbox(mine, "shop").add("a/#")

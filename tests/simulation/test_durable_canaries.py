@@ -1,0 +1,74 @@
+"""Every checker of durable streams catches the broker that is broken in its way, within a few seeds of the swarm."""
+
+from __future__ import annotations
+
+import pytest
+
+from broken_brokers import (
+    Absolving,
+    BrokenBroker,
+    Failing,
+    Forgetful,
+    Generous,
+    Hasty,
+    Hushing,
+    Misplacing,
+    Muddling,
+    Pessimistic,
+    Refusing,
+    Skipping,
+    Unassuring,
+)
+from durable_runs import chain, run
+from holdfast.broker.broker import Broker
+from holdfast.simulator.durable_swarm import run_durable
+
+SEEDS = range(12)
+
+
+def kinds_found(broker: type[Broker], seed: int, *, faults: bool) -> set[str]:
+    """What the swarm says of a broker in one run."""
+    outcome = run_durable(seed, faults=faults, make_broker=broker, wire=False)
+    return {violation.kind for violation in outcome.violations}
+
+
+@pytest.mark.parametrize(
+    ("broker", "kind", "faults"),
+    [
+        (Skipping, "lost", False),  # exactness, I16
+        (Hushing, "lost", False),  # exactness, I16
+        (Absolving, "I20", False),  # the oracle
+        (Muddling, "duplicate", False),  # ticks, I18
+        (Muddling, "wrong", False),  # ticks: two events at one place
+        (Muddling, "total-order", False),  # I26
+        (Misplacing, "duplicate", False),  # ticks, I18
+        (Pessimistic, "lost", False),  # gaps, I17
+        (Unassuring, "unexplained", False),  # caught_up, I35
+        (Hasty, "lost", True),  # completeness: accepted means on disk
+        (Forgetful, "lost", True),
+        (Refusing, "unaccepted", False),
+        (Failing, "crash", False),
+    ],
+)
+def test_a_broken_broker_is_caught(broker: type[Broker], kind: str, faults: bool) -> None:
+    assert any(kind in kinds_found(broker, seed, faults=faults) for seed in SEEDS)
+
+
+@pytest.mark.parametrize("faults", [False, True])
+def test_a_sound_broker_is_not_accused(faults: bool) -> None:
+    for seed in SEEDS[:4]:
+        assert not kinds_found(BrokenBroker, seed, faults=faults)
+
+
+def test_a_log_that_forgets_what_somebody_who_is_away_has_not_acknowledged_is_caught() -> None:
+    """I17; in the swarm absences are mostly shorter than what is kept anyway."""
+    configuration = chain(2, ("p", "publisher", 0), ("u", "subscriber", 1), ("v", "subscriber", 1))
+    script = """Subscriber u Subscribe a As mine Durable
+    Subscriber v Subscribe a As hers Durable
+    Subscriber u Disconnect
+    Publisher p Publish 50 Ontopic a Interval 10
+    Wait 20000
+    """
+    with pytest.raises(AssertionError, match=r"I17: scenario@b0/0 forgets up to .* u/mine has acknowledged"):
+        run(configuration, script, make_broker=Generous)
+    run(configuration, script, make_broker=BrokenBroker)

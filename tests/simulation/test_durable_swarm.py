@@ -1,0 +1,73 @@
+"""The durable swarm: as many seeds as fit into its time, what it prints, and that a seed is always the same."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+
+from broken_brokers import Skipping
+from holdfast.scenarios.configuration import parse_configuration
+from holdfast.scenarios.script import parse_script
+from holdfast.simulator.durable_scenarios import draw_durable
+from holdfast.simulator.durable_swarm import main, run_durable, run_durable_swarm
+
+SECONDS = 12.0
+#: Far fewer than fit: a swarm that only limps is noticed, a slow machine is not.
+RUNS_MIN = 6
+
+
+def for_seconds(seconds: float) -> Callable[[], bool]:
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
+
+
+@pytest.mark.parametrize("faults", [False, True])
+def test_no_seed_breaks_a_promise(faults: bool) -> None:
+    report = run_durable_swarm(range(1_000_000), faults=faults, is_time_up=for_seconds(SECONDS))
+    assert not report.failures, "\n".join(map(str, report.failures))
+    assert report.tally.runs >= RUNS_MIN
+
+
+def test_a_seed_is_always_the_same_run() -> None:
+    first, second = (run_durable(5, faults=True) for _ in range(2))
+    assert first.digest == second.digest
+    assert first.digest != run_durable(6, faults=True).digest
+
+
+def test_what_is_drawn_is_a_scenario_and_has_all_that_can_happen() -> None:
+    drawn = [draw_durable(seed, faults=True) for seed in range(80)]
+    for scenario in drawn:
+        network = parse_configuration(scenario.configuration, "configuration")
+        parse_script(scenario.script, "script", network)
+    text = "".join(map(str, drawn))
+    for word in ("TOTAL", "Retain", "Pubends 3", "Durable", "Reconnect On", "Crash b", "Clock", "Slow"):
+        assert word in text
+    assert {hazard.kind for scenario in drawn for hazard in scenario.hazards} == {"full", "failing"}
+
+
+def test_a_failing_run_prints_the_line_that_repeats_it() -> None:
+    outcome = next(
+        outcome
+        for seed in range(20)
+        if (outcome := run_durable(seed, faults=False, make_broker=Skipping)).violations
+    )
+    assert str(outcome).endswith(f"repeat it with: {outcome.command}")
+    assert outcome.command == f"python -m holdfast.simulator.durable_swarm --seed {outcome.seed}"
+    assert "# configuration\n" in str(outcome)
+
+
+def test_the_command_runs_seeds_and_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "2", "--count", "2"]) == 0
+    counts = json.loads(capsys.readouterr().out.removeprefix("counts: "))
+    assert counts["runs"] == 2
+    assert counts["accepted"] == counts["events"] > 0
+
+
+def test_the_command_shows_one_seed_with_its_transcript(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "started, incarnation 1" in shown
+    assert shown.splitlines()[-1].startswith("seed 2: well, ")
