@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -33,6 +33,9 @@ PUBLISHERS = {"p1": "phb1", "p2": "phb2"}
 HOSTS = ("shb1", "shb2")
 SUBSCRIBERS = 40
 RATE = 200  #: events per second, of all publishers
+
+#: Seconds for which a broker is down: a moment, or longer than it takes to be missed.
+PAUSES = (0.0, 0.1, 0.5, 4.0)
 
 STREAMS = """
 [[stream]]
@@ -60,6 +63,9 @@ FILTERS: dict[str, Callable[[str, int], bool]] = {
 }
 LAST = (("orders/eu", 120), ("audit/eu", 120))
 
+#: So much is said of a reader with whom something is wrong.
+PROBLEMS_MAX = 20
+
 Name = tuple[str, int]  #: of an event: its publisher and number
 
 
@@ -83,6 +89,9 @@ class Reader:
     given: list[holdfast.LoggedEvent] = field(default_factory=list)
     gaps: list[holdfast.Gap] = field(default_factory=list)
     visits: int = 0
+    story: list[str] = field(default_factory=list)  #: its visits, for whoever has to find out
+    failure: holdfast.HoldfastError | None = None
+    was_there: asyncio.Event = field(default_factory=asyncio.Event)
 
     def lacks(self, published: Published) -> bool:
         """Whether it has not been given the last events yet."""
@@ -93,9 +102,10 @@ class Reader:
 class Run:
     """One run: ``kills`` of them, everything else drawn from the seed."""
 
-    def __init__(self, brokers: Brokers, kills: int, seed: int) -> None:
+    def __init__(self, brokers: Brokers, kills: int, seed: int, pauses: Sequence[float] = PAUSES) -> None:
         self.brokers = brokers
         self.kills = kills
+        self.pauses = pauses
         self.random = Random(f"{seed} real durable")
         self.published = Published()
         self.readers = [self._reader(i) for i in range(SUBSCRIBERS)]
@@ -103,7 +113,6 @@ class Run:
         self._is_calm = asyncio.Event()  #: no more kills
         self._is_over = asyncio.Event()  #: everything is published
         self._deadline = inf  #: for what is still missing then
-        self._all_there = asyncio.Barrier(SUBSCRIBERS + 1)
 
     def _reader(self, i: int) -> Reader:
         filters = list(FILTERS)
@@ -116,7 +125,8 @@ class Run:
         async with asyncio.TaskGroup() as group:
             for reader in self.readers:
                 group.create_task(self._read(reader))
-            await self._all_there.wait()
+            for reader in self.readers:
+                await reader.was_there.wait()
             publishing = [group.create_task(self._publish(name)) for name in PUBLISHERS]
             await self._kill()
             self._is_calm.set()
@@ -131,14 +141,14 @@ class Run:
     # Who does what
 
     async def _kill(self) -> None:
-        """One broker at a time; each is down for a moment, or for longer than it takes to be missed."""
+        """One broker at a time."""
         victims = [*PARENTS, *PUBLISHERS.values(), *HOSTS]  # the root as well, but not as often
         for _ in range(self.kills):
             await asyncio.sleep(self.random.uniform(0.2, 1.5))
             victim = self.random.choice(victims)
             self.brokers.kill(victim)
             self.killed[victim] += 1
-            await asyncio.sleep(self.random.choice((0.0, 0.1, 0.5, 4.0)))
+            await asyncio.sleep(self.random.choice(self.pauses))
             await self.brokers.start(victim)
 
     async def _publish(self, name: str) -> None:
@@ -158,9 +168,7 @@ class Run:
                 receipt = await each.receipt(PATIENCE_S)
                 self.published.accepted[name, each.n] = receipt.pubend, receipt.tick
 
-    async def _send(
-        self, publisher: holdfast.Publisher, name: str, topic: str, price: int
-    ) -> holdfast.Sent:
+    async def _send(self, publisher: holdfast.Publisher, name: str, topic: str, price: int) -> holdfast.Sent:
         payload = self.random.randbytes(self.random.choice((10, 300, 3000)))
         sent = await publisher.send(topic, {"price": price}, payload, timeout=PATIENCE_S)
         self.published.sent[name, sent.n] = topic, price
@@ -171,7 +179,17 @@ class Run:
         start: Any = "now"
         random = Random(f"{self.random.random()} {reader.name}")
         while not self._is_done(reader):
-            start = await self._visit(reader, start, random)
+            try:
+                start = await self._visit(reader, start, random)
+            except holdfast.Refused as refused:
+                reader.story.append(
+                    f"refused: {refused.reason}"
+                )  # the broker that knows where it stood is down
+                continue
+            except holdfast.HoldfastError as error:
+                reader.failure = error
+                reader.was_there.set()
+                return
             reader.visits += 1
             if reader.habit == "move":
                 reader.home = HOSTS[1 - HOSTS.index(reader.home)]
@@ -186,16 +204,18 @@ class Run:
             holdfast.connect(url, name=reader.name, timeout=PATIENCE_S) as network,
             network.subscribe(reader.filter, durable=reader.name, start=start, timeout=PATIENCE_S) as items,
         ):
+            reader.story.append(f"at {reader.home} from {start!r}: begins at {items.token!r}")
             if not reader.visits:
                 await items.wait_whole(PATIENCE_S)
-                await self._all_there.wait()
+                reader.was_there.set()
             while not self._is_done(reader):
                 await self._take(reader, items)
                 if random.random() < 0.3:
                     await items.commit(timeout=PATIENCE_S)
                 if time.monotonic() > until:
                     break
-            if reader.habit == "move" or random.random() < 0.5:
+            reader.story.append(f"leaves {reader.home} after {len(reader.given)} events at {items.token!r}")
+            if random.random() < 0.5:
                 return items.token  # it says itself where it stood
             await items.commit(timeout=PATIENCE_S)
             return "now"  # the broker knows
@@ -219,7 +239,8 @@ class Run:
         places = Counter(self.published.accepted.values())
         found += [f"{count} events at {place}" for place, count in places.items() if count > 1]
         for reader in self.readers:
-            found += [f"{reader.name}: {each}" for each in self._wrong_with(reader)]
+            wrong = [f"{reader.name}: {each}" for each in wrong_with(reader, self.published)]
+            found += wrong[:PROBLEMS_MAX] + (reader.story if wrong else [])
         for name in PARENTS:
             self.brokers.stop(name)
             found += [said for log in self.brokers.logs(name) for status, said in [verified(log)] if status]
@@ -227,24 +248,6 @@ class Run:
 
     def _unaccepted(self) -> list[Name]:
         return [name for name in self.published.sent if name not in self.published.accepted]
-
-    def _wrong_with(self, reader: Reader) -> list[str]:
-        """It was given what it wanted, once, from where that was accepted, each pubend in order, and nothing else."""
-        found = [f"{gap}" for gap in reader.gaps]
-        wanted = {name for name, said in self.published.sent.items() if FILTERS[reader.filter](*said)}
-        given = Counter((event.publisher, event.n) for event in reader.given)
-        found += [f"{name} came {count} times" for name, count in given.items() if count > 1]
-        found += [f"{name} was not wanted" for name in given if name not in wanted]
-        found += [f"{name} is missing: {self.published.accepted.get(name)}" for name in wanted - given.keys()]
-        last: dict[str, int] = {}
-        for event in reader.given:
-            name, place = (event.publisher, event.n), (event.pubend, event.tick)
-            if self.published.accepted.get(name) != place:
-                found.append(f"{name} at {place}, accepted at {self.published.accepted.get(name)}")
-            if event.tick <= last.get(event.pubend, 0):
-                found.append(f"{name} at {place} after {last[event.pubend]}")
-            last[event.pubend] = event.tick
-        return found
 
     def counts(self) -> dict[str, int]:
         """What it amounts to."""
@@ -258,11 +261,36 @@ class Run:
         }
 
 
-def performed(kills: int, seed: int, folder: Path) -> tuple[list[str], dict[str, int]]:
+def wrong_with(reader: Reader, published: Published) -> list[str]:
+    """It was given what it wanted, once, from where that was accepted, each pubend in order, and nothing else."""
+    if reader.failure is not None:
+        return [f"{type(reader.failure).__name__}: {reader.failure}"]
+    if reader.lacks(published):
+        return [f"it did not come to the end, but to {reader.given[-1:]}"]
+    found = [f"{gap}" for gap in reader.gaps]
+    wanted = {name for name, said in published.sent.items() if FILTERS[reader.filter](*said)}
+    given = Counter((event.publisher, event.n) for event in reader.given)
+    found += [f"{name} came {count} times" for name, count in given.items() if count > 1]
+    found += [f"{name} was not wanted" for name in given if name not in wanted]
+    found += [f"{name} is missing: {published.accepted.get(name)}" for name in wanted - given.keys()]
+    last: dict[str, int] = {}
+    for event in reader.given:
+        name, place = (event.publisher, event.n), (event.pubend, event.tick)
+        if published.accepted.get(name) != place:
+            found.append(f"{name} at {place}, accepted at {published.accepted.get(name)}")
+        if event.tick <= last.get(event.pubend, 0):
+            found.append(f"{name} at {place} after {last[event.pubend]}")
+        last[event.pubend] = event.tick
+    return found
+
+
+def performed(
+    kills: int, seed: int, folder: Path, pauses: Sequence[float] = PAUSES
+) -> tuple[list[str], dict[str, int]]:
     """One run: what is wrong with it, and its counts."""
 
     async def perform(brokers: Brokers) -> Run:
-        run = Run(brokers, kills, seed)
+        run = Run(brokers, kills, seed, pauses)
         await run.perform()
         return run
 

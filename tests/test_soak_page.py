@@ -42,6 +42,21 @@ def test_twenty_thousand_reliable_networks_are_soaked() -> None:
     assert sum(each.target for each in soak.everything() if "reliable_swarm" in each.what) == 20_000
 
 
+def test_networks_that_lose_something_are_soaked_and_what_they_lost_is_kept(memory: Path) -> None:
+    soaked = soak.everything()
+    lapses = next(each for each in soaked if "reliable_lapse_swarm" in each.what)
+    lapses.add('counts: {"runs": 50, "losing": 6, "losses": 1203}\n')
+    memory.write_text(soak.page(soaked))
+    assert soak.kept_counts()[lapses.what] == {"runs": 50, "losing": 6, "losses": 1203}
+    assert lapses.command()[0] == [
+        *lapses.what.split(),
+        "--seed",
+        str(lapses.chunk),
+        "--count",
+        str(lapses.chunk),
+    ]
+
+
 def test_five_minutes_of_real_brokers_are_soaked_each_with_a_seed_of_its_own(memory: Path) -> None:
     real = next(each for each in soak.everything() if "real_overlay" in each.what)
     commands = []

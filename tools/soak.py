@@ -42,7 +42,8 @@ COUNTED = """
 *Suppressions* are repeats an edge turned away; *rejections* late copies a node turned away that had not seen them, when
 everybody beyond had; *refills* publications given back to a node that had lost them; *partial* subscriptions that were
 confirmed without a fragment, and upgraded later; *gaps* what was announced as perhaps lost, beyond delta only. What is
-lost without a gap fails a run, within delta and beyond.
+lost without a gap fails a run, within delta and beyond. *Losses* are events that were owed to a subscription and did
+not come, each under a gap; *losing* the runs that had any.
 
 """
 
@@ -100,12 +101,14 @@ def everything() -> list[Soaked]:
     tree = "tests/models/test_broker_tree.py::test_with_faults_nothing_is_wrong_and_what_heals_is_whole"
     swarm = "-m holdfast.simulator.swarm"
     reliable = "-m holdfast.simulator.reliable_swarm"
+    lapses = "-m holdfast.simulator.reliable_lapse_swarm"
     real = "tests/real_overlay.py"
     return [
         # A minute each of five networks; first, since it is soon over.
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
         Soaked("reliable networks within delta: nothing lost, every law held", reliable, 12_000, 120),
         Soaked("reliable networks beyond delta: safe, then alive again", f"{reliable} --wild", 8_000, 80),
+        Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
         Soaked("simulated networks without faults: complete", swarm, 4_000),
         Soaked("bad bytes at every port, seconds of them", "tests/fuzz_campaign.py", 600, 10),

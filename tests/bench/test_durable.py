@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bench import durable_load
+from holdfast.bench import durable_filtering, durable_load
 from holdfast.bench.durable import DURABLE_JOBS
 from holdfast.bench.durable_catch_up import ASKED_JOB, CATCH_UP_JOB, CURRENT_JOB, ONE, OUTAGE
 from holdfast.bench.durable_fan_out import FAN_OUT_JOB, NETWORK, SHORT, SUSTAINED, WRITTEN_JOB
@@ -81,7 +81,10 @@ def test_the_offered_load_is_measured(tiny: DurableScale) -> None:
     assert len(run("offered", tiny)) == 2
 
 
-def test_the_filtering_log_writes_a_fraction_of_what_event_logs_do(tiny: DurableScale) -> None:
+def test_the_filtering_log_writes_a_fraction_of_what_event_logs_do(
+    tiny: DurableScale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable_filtering, "SUBSCRIBERS", durable_filtering.MATCHES)
     found = run("filtering-log", tiny)
     assert set(found) == {(job, way) for job in (CPU_JOB, BYTES_JOB) for way in WAYS}
     assert found[BYTES_JOB, ONE_LOG].over(found[BYTES_JOB, FILTERING]) > 10

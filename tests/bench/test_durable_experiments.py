@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.bench import durable_auto_ack, durable_scaling
+from holdfast.bench import durable_auto_ack, durable_disconnections, durable_scaling
 from holdfast.bench.durable_auto_ack import auto_acknowledge
 from holdfast.bench.durable_catch_up import Outage
 from holdfast.bench.durable_chain import chain_finding
@@ -50,7 +50,7 @@ def chain_outcomes(sync: float, one: float, every: float) -> list[Outcome]:
     ]
 
 
-def test_E11_the_delay_is_logging_and_little_else() -> None:
+def test_e11_the_delay_is_logging_and_little_else() -> None:
     assert chain_finding(chain_outcomes(400, 1_500, 1_600), 5).holds
     assert len(missed(chain_finding(chain_outcomes(400, 2_500, 2_600), 5))) == 1
     assert len(missed(chain_finding(chain_outcomes(400, 1_500, 3_000), 5))) == 1
@@ -62,37 +62,51 @@ def test_E11_the_delay_is_logging_and_little_else() -> None:
 COSTS = Costs(event=200, copy=20, arrival=150, delivery=10, caught_up=5)
 
 
-def test_E12_work_is_counted_in_the_simulator() -> None:
+def test_e12_work_is_counted_in_the_simulator() -> None:
     assert count_work(2, seconds=1) == Work(2.0, 0.25)
 
 
-def test_E12_capacity_grows_with_the_brokers() -> None:
+def test_e12_capacity_grows_with_the_brokers() -> None:
     found = scaling(COSTS, {brokers: Work(brokers, 0.25) for brokers in durable_scaling.BROKERS})
     assert found.holds
     assert found.summary[0][1] == pytest.approx((1_250 - 150) / 2.5)
 
 
-def test_E12_costly_copies_and_costly_catching_up_are_seen() -> None:
+def test_e12_costly_copies_and_costly_catching_up_are_seen() -> None:
     work = {brokers: Work(brokers, 0.25) for brokers in durable_scaling.BROKERS}
     assert any("hardly notices" in claim for claim in missed(scaling(replace(COSTS, copy=100), work)))
     assert any("disconnections" in claim for claim in missed(scaling(replace(COSTS, caught_up=200), work)))
 
 
+def test_e12_costs_lost_in_noise_are_seen() -> None:
+    work = {brokers: Work(brokers, 0.25) for brokers in durable_scaling.BROKERS}
+    assert any("noise" in claim for claim in missed(scaling(replace(COSTS, copy=-3), work)))
+
+
 # E1.3
 
 
-def test_E13_latest_delivered_goes_on_and_released_waits() -> None:
+def test_e13_latest_delivered_goes_on_and_released_waits() -> None:
     found = disconnections(FEW)
     assert missed(found) == []
     assert {float(row[0]) for row in found.data} >= {3.0, 8.0, 16.9}
 
 
-def test_E13_slow_subscribers_are_seen() -> None:
+def test_e13_slow_subscribers_are_seen() -> None:
     slow = replace(FEW, crowd=replace(FEW.crowd, slow_ms=32), every_s=20)
-    assert missed(disconnections(slow)) == ["catching up takes 5 to 6 s, ± 1 s"]
+    found = disconnections(slow)
+    assert (
+        float(found.summary[0][3]) > 1.5 * FEW.needed_s
+    )  # what the subscriber needs itself is not the brokers'
+    assert missed(found) == []
 
 
-def test_E13_slopes_and_catching_up_are_read_off() -> None:
+def test_e13_what_brokers_add_to_catching_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable_disconnections, "catch_up_seconds", lambda *a: catch_up_seconds(*a) + 1)
+    assert [claim[:11] for claim in missed(disconnections(FEW))] == ["the brokers"]
+
+
+def test_e13_slopes_and_catching_up_are_read_off() -> None:
     samples = [Sample(t / 2, 1_000 + 400 * t, 0, 0) for t in range(5)]
     assert slopes(samples, 0, 2, 1.0) == [800, 800]
     trace = [
@@ -109,18 +123,18 @@ def test_E13_slopes_and_catching_up_are_read_off() -> None:
 # E1.4
 
 
-def test_E14_ratios_are_held_against_the_paper() -> None:
+def test_e14_ratios_are_held_against_the_paper() -> None:
     costs = dict.fromkeys(WAYS, Cost(100, 10_000, 1))
     good = {**costs, "filtering log": Cost(5, 240, 1)}
     assert filtering_finding({way: [cost] for way, cost in good.items()}, 100).holds
     bad = {**costs, "filtering log": Cost(50, 1_000, 1)}
-    assert len(missed(filtering_finding({way: [cost] for way, cost in bad.items()}, 100))) == 5
+    assert len(missed(filtering_finding({way: [cost] for way, cost in bad.items()}, 100))) == 6
 
 
 # E1.5
 
 
-def test_E15_consumers_share_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_e15_consumers_share_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable_auto_ack, "CONSUMERS", (1, 25, 200))
     monkeypatch.setattr(durable_auto_ack, "EVENTS", 64)
     rates = iter([100.0, 5_000.0, 9_000.0, 100.0, 5_000.0, 4_000.0])
@@ -130,7 +144,7 @@ def test_E15_consumers_share_transactions(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(missed(auto_acknowledge(scale))) == 2
 
 
-def test_E15_commits_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_e15_commits_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable_auto_ack, "EVENTS", 64)
     assert durable_auto_ack._commits_per_second(DurableScale(tmp_path, seconds=0.3), 2) > 0
 
@@ -141,12 +155,12 @@ def test_E15_commits_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 SMALL = OutagePlan(Crowd(subscribers=8, per_second=10, slow_ms=50), first_s=3, down_s=3, after_s=8)
 
 
-def test_E16_what_was_missed_is_asked_for_once() -> None:
+def test_e16_what_was_missed_is_asked_for_once() -> None:
     found = broker_outage(SMALL, [Outage(3, 2, 1.0)], 3)
     assert missed(found) == []
 
 
-def test_E16_late_and_repeated_copies_are_seen() -> None:
+def test_e16_late_and_repeated_copies_are_seen() -> None:
     found = broker_outage(SMALL, [Outage(3, 7, 8.0)], 3)
     assert [claim.split(":")[0] for claim in missed(found)] == ["real", "real"]
 

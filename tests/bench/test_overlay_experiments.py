@@ -29,9 +29,7 @@ QUICK = Patience(heartbeat_ms=100, detect_ms=500, dack_ms=200)
 LOAD = LoadPlan(SMALL, QUICK, failures_s=(8, 16), end_s=24, settle_s=3, per_second=12)
 DELAY = DelayPlan(SMALL, QUICK, fail_s=2, recover_s=5, end_s=8)
 ACKS = AcksPlan(SMALL, Patience(heartbeat_ms=100, detect_ms=500, dack_ms=1_000), rates=(20, 40), phase_s=3)
-RECOVERY = RecoveryPlan(
-    SMALL, QUICK, rates=(5, 10), down_s=2, up_s=2, timeouts_ms=(200, 400), few_subscriptions=10
-)
+RECOVERY = RecoveryPlan(SMALL, QUICK, rates=(5, 10), down_s=2, up_s=2, timeouts_ms=(200, 400))
 LOCALITY = LocalityPlan(SMALL, QUICK, deltas=(1, 3), events=40, per_second=20)
 VECTORS = VectorsPlan(deltas=(0, 2), batches=(1, 20))
 
@@ -50,6 +48,11 @@ def test_the_network_is_that_of_the_paper() -> None:
     assert len(network.wishes) == len(set(network.wishes)) == 2_600
     assert network.path("p1", network.behind("n3a"))[1:-1] == ["n1a", "n1", "n2", "n3", "n3a"]
     assert network.path("n1", "n1") == ["n1"]
+
+
+def test_every_experiment_with_a_network_has_that_one() -> None:
+    for plan in (LoadPlan(), DelayPlan(), AcksPlan(), RecoveryPlan(), LocalityPlan()):
+        assert plan.extent == Extent()
 
 
 def test_everybody_publishes_steadily() -> None:

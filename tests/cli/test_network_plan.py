@@ -208,3 +208,18 @@ def test_a_bad_file_is_refused_with_its_lines(file: Path, capsys: pytest.Capture
     said = Said(capsys, str(file))
     assert said.status == 2
     assert 'parent is "x", which is no broker' in said.err
+
+
+def test_of_durable_streams_it_says_where_their_events_are(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One copy, and late rather than lost; a total order has one sequencer (B3.6)."""
+    streams = """
+stream = [{name = "orders", topics = ["orders/#"]},
+          {name = "audit", topics = ["audit"], order = "total", sequencer = "c"}]
+"""
+    file.write_text(file.read_text().replace(STREAMS, streams))
+    words = Said(capsys, str(file)).words
+    assert "On two durable streams (orders and audit) every event is on one disk" in words
+    assert "- audit is in total order: while c is down nobody publishes there." in words
+    assert Said(capsys, str(file), "--output", "json").json["streams"]["durable"] == ["orders", "audit"]

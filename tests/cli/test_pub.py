@@ -183,15 +183,15 @@ def test_a_network_that_goes_away_and_stays_away_is_said(tmp_path: Path) -> None
     with (
         Running("broker", "b1", "--network", str(path)) as broker,
         Running("sub", "x", "--url", url) as sub,
-        Running("pub", "x", "--url", url, "--timeout", "1") as pub,
     ):
-        sub.wait_for("subscribed", "err")
-        pub.write("{}\n")
-        sub.wait_for("\n")
-        broker.tell(signal.SIGTERM)
-        assert broker.ended()[0] == 0
-        pub.write("{}\n{}\n")
-        status, _, err = pub.ended()
+        sub.wait_for("subscribed", "err")  # so the broker is there, and the publisher need not wait for it
+        with Running("pub", "x", "--url", url, "--timeout", "1") as pub:
+            pub.write("{}\n")
+            sub.wait_for("\n")
+            broker.tell(signal.SIGTERM)
+            assert broker.ended()[0] == 0
+            pub.write("{}\n{}\n")
+            status, _, err = pub.ended()
     assert status == 1
     away, accepted, unknown = err.splitlines()
     assert away.startswith("holdfast: the network is away (")

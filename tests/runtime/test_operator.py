@@ -31,7 +31,7 @@ from holdfast.runtime.broker_process import BrokerService
 from holdfast.runtime.operator import InvalidStart, seek_to
 from holdfast.streams.checkpoint_token import Place, Token
 from holdfast.streams.pubend import Kept, Request
-from holdfast.streams.storing import EventsRefused
+from holdfast.streams.storing import ChopMatches, EventsRefused
 from raw_peer import wait_until
 from scenario import scenario
 
@@ -140,6 +140,22 @@ async def test_a_subscription_is_moved_to_where_it_is_told(tmp_path: Path) -> No
         assert await do(a, "/subscriptions/seek", name="moved", to="now") == (200, "done")
         await publish(p, 6)
         assert await read(s, "moved", 1) == [6]
+
+
+@scenario
+async def test_who_goes_back_beyond_the_filtering_log_has_everything_filtered_once_more(
+    tmp_path: Path,
+) -> None:
+    """The log of events still has them, for another broker perhaps; only who wanted them was forgotten here."""
+    async with running((settings("a"), tmp_path)) as (a,), client(a, "p") as p, client(a, "s") as s:
+        for name in ("keeps", "moved"):
+            await read(s, name, 0)
+        ticks = await publish(p, 1, 2, 3)
+        assert await read(s, "moved", 3) == [1, 2, 3]
+        assert a.store is not None
+        a.store.submit(ChopMatches(PUBEND, ticks[-1]))
+        assert await do(a, "/subscriptions/seek", name="moved", to="earliest") == (200, "done")
+        assert await read(s, "moved", 3) == [1, 2, 3]
 
 
 @scenario

@@ -1,8 +1,8 @@
 """Power is lost, for real: ext4 on a loop device, shut down without a flush, while events are being accepted.
 
 kill -9 does not show whether anything was synced, since the system still has what was written. Here it has not: what
-the disk was not made to keep is gone. Subscribers are away, so nobody else has the events (measured.md: what others lose
-there). R1.5: accepted means on disk. The simulator loses power all the time (``tests/simulation``).
+the disk was not made to keep is gone. Subscribers are away, so nobody else has the events (measured.md: what others
+lose there). R1.5: accepted means on disk. The simulator loses power all the time (``tests/simulation``).
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ async def lost_power(folder: Path, first: str = "") -> tuple[list[int], list[hol
     """What was accepted and not read when the power went, and what was read when it was back."""
     with (
         disk_in(folder, DISK_BYTES) as disk,
-        brokers_in(folder, PARENTS, first=first, folders={name: disk.at / name for name in PARENTS}) as brokers,
+        brokers_in(
+            folder, PARENTS, first=first, folders={name: disk.at / name for name in PARENTS}
+        ) as brokers,
     ):
         await brokers.start(*PARENTS)
         accepted = await lose_power(brokers, disk)

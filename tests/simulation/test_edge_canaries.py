@@ -98,7 +98,7 @@ def _careless(patch: pytest.MonkeyPatch) -> None:
 
 def _clinging(patch: pytest.MonkeyPatch) -> None:
     """An application that is slow is still handed what waits for a subscription when that has ended."""
-    patch.setattr(Reading, "forget", lambda reading, number, now, effects: None)
+    patch.setattr(Reading, "forget", lambda reading, number: None)
 
 
 def _reassuring(patch: pytest.MonkeyPatch) -> None:

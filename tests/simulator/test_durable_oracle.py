@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.events.event import make_event
+from holdfast.events.packed import pack
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.durable import Acknowledge, Portion
 from holdfast.messages.publications import Batch, Publication
@@ -20,14 +22,15 @@ MINE = SubscriptionId("u", 1, 1)
 
 
 def event(n: int) -> Publication:
-    return Publication("p", n, b"")
+    return Publication("p", n, pack(make_event("a", {"qty": n})))
 
 
 class Watched:
     """An oracle, and what it is shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, filter: str = "a") -> None:
         self.oracle = DurableOracle()
+        self.filter = filter
 
     def step(self, host: Host, stimulus: Any, *effects: Any) -> None:
         self.oracle.step(0, host, stimulus, effects)
@@ -45,7 +48,7 @@ class Watched:
         self.step(BROKER, None, Send(1, [Items(PUBEND, under, [lo], [tick], [publication])]))
 
     def subscribe(self, start: dict[str, tuple[int, int]], *partial: Partition) -> None:
-        asked = Subscribe(MINE, "a", (Element("u", 1, 1),), resume=Resume(10, "u/mine"))
+        asked = Subscribe(MINE, self.filter, (Element("u", 1, 1),), resume=Resume(10, "u/mine"))
         self.step(CLIENT, None, Send(1, [asked]))
         self.step(CLIENT, Received(1, [Confirmed(MINE, partial, start)]))
 
@@ -120,8 +123,10 @@ def test_i20_silence_for_all_over_an_event_is_seen_and_silence_for_one_is_not() 
         assert shown.laws() == expected
 
 
-def chopped(through: int, *, acknowledged: int = 0, start: int = 5, ended: bool = False) -> Watched:
-    shown = Watched()
+def chopped(
+    through: int, *, acknowledged: int = 0, start: int = 5, ended: bool = False, filter: str = "a"
+) -> Watched:
+    shown = Watched(filter)
     shown.append(n1=10, n2=20)
     shown.stable()
     shown.subscribe({PUBEND: (1, start)})
@@ -144,6 +149,8 @@ def test_i17_what_was_acknowledged_or_is_not_for_it_may_go() -> None:
     assert chopped(10, acknowledged=10).laws() == []
     assert chopped(10, start=10).laws() == []
     assert chopped(20, ended=True).laws() == []
+    assert chopped(10, filter="a WHERE qty > 1").laws() == []
+    assert chopped(20, filter="a WHERE qty > 1").laws() == ["I17"]
     assert chopped(10).oracle.forgotten(PUBEND) == 1
 
 

@@ -177,7 +177,15 @@ class Host:
         self.begin()
         for number, subscriber in self.subscribers.items():
             subscriber.is_connected = False
-            self.constream.restore(number, subscriber.version, subscriber.start, released[number])
+            matched = max([t for t, found in self.matches.items() if number in found], default=0)
+            self.constream.restore(
+                number,
+                subscriber.version,
+                subscriber.start,
+                released[number],
+                acknowledged=subscriber.acknowledged,
+                matched=matched,
+            )
 
     def check(self) -> None:
         constream = self.constream
@@ -190,11 +198,21 @@ class Host:
             label = self.log[tick].event[0] if tick in self.log else -1
             found = [n for n, each in self.subscribers.items() if label in each.labels and each.start < tick]
             assert self.matches.get(tick, []) == found, "the filtering log is precise (I21)"
-        assert constream.released == min(
-            [constream.latest_delivered, *(each.acknowledged for each in self.subscribers.values())]
-        )
+        needed = [each.acknowledged for each in self.subscribers.values() if not self.is_done(each)]
+        least = min([constream.latest_delivered, *needed])
+        assert least <= constream.released <= constream.latest_delivered
+        for each in self.subscribers.values():
+            unread = [t for t in self.owed(each, constream.handed) if t > each.acknowledged]
+            assert not unread or constream.released < unread[0], (
+                "what somebody has not acknowledged is kept (I17)"
+            )
         assert constream.released >= self.released, "it only grows, over restarts as well (I17)"
         self.released = constream.released
+
+    def is_done(self, each: Subscriber) -> bool:
+        """Whether somebody has acknowledged all that was for it."""
+        last = max([each.start, *self.owed(each, self.constream.handed)])
+        return each.acknowledged >= last
 
     def owed(self, each: Subscriber, upto: int) -> list[int]:
         return [t for t in self.log if each.start < t <= upto and self.log[t].event[0] in each.labels]

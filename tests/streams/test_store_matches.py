@@ -171,7 +171,7 @@ def test_silence_behind_the_last_match_is_known_by_the_core_when_it_starts_again
     bench = Bench(WHOLE)
     done(bench, NoteMatches(PUBEND, [(4, [2])], 50, 0))
     bench.crash()
-    assert bench.recovered.matches == {PUBEND: MatchesState(4, 0, 0)}
+    assert bench.recovered.matches == {PUBEND: MatchesState(4, 0, 0, {2: 4})}
     assert read(bench, 0, noted=50) == Reading(0, 0, 0, [4], 50)
 
 
@@ -180,7 +180,7 @@ def test_a_log_that_was_closed_knows_everything_and_is_not_read_again() -> None:
     done(bench, NoteMatches(PUBEND, [(4, [2])], 50, 0))
     bench.store.close()
     bench.crash()
-    assert bench.recovered.matches == {PUBEND: MatchesState(50, 0, 0)}
+    assert bench.recovered.matches == {PUBEND: MatchesState(50, 0, 0, {2: 4})}
 
 
 def test_where_chains_begin_is_saved_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:

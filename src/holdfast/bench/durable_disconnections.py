@@ -1,8 +1,9 @@
 """E1.3: subscribers disconnect one after the other, and catch up [BZA §5.1, Fig 5 and 6]; in virtual time.
 
 latestDelivered goes on as if nothing had happened, since the consolidated stream is nobody's own; released stops while
-somebody is away, until he has caught up. In the paper subscribers were away for 5 s and caught up in 5 to 6 s: so one
-here can take twice what comes.
+somebody is away, until he has caught up. How long that takes is no finding here: in the paper subscribers were away for
+5 s and caught up in 5 to 6 s, and the speed of ours was chosen so that they need as long. What is found is what the
+brokers add to the time that a subscriber of that speed needs by itself.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ class DisconnectionsPlan:
     def seconds(self) -> int:
         """Of the whole run."""
         return self.first_s + self.every_s * self.crowd.subscribers
+
+    @property
+    def needed_s(self) -> float:
+        """What a subscriber needs by itself for what it missed, while more comes."""
+        return self.away_s * self.crowd.per_second / (1_000 / self.crowd.slow_ms - self.crowd.per_second)
 
     def away(self) -> list[tuple[str, int]]:
         """Who disconnects, and when."""
@@ -63,7 +69,8 @@ def disconnections(plan: DisconnectionsPlan) -> Finding:
         ],
         _checks(plan, found, took),
         f"Virtual time: {plan.crowd.subscribers} subscribers at one broker, {plan.crowd.per_second} events/s each, "
-        f"which can take {1 / slow_s:g} a second; each is away once for {plan.away_s} s.",
+        f"which can take {1 / slow_s:g} a second; each is away once for {plan.away_s} s. "
+        "That speed is given, and chosen after the paper's 5 to 6 s: it is not a result.",
     )
 
 
@@ -97,8 +104,8 @@ def _checks(plan: DisconnectionsPlan, found: Observed, took: list[float]) -> lis
             max(behind) < 1_500,
         ),
         Check(
-            "catching up takes 5 to 6 s, ± 1 s",
-            f"{min(took):.1f} to {max(took):.1f} s",
-            min(took) >= 4 and max(took) <= 7,
+            f"the brokers add at most 0.5 s to the {plan.needed_s:.1f} s a subscriber needs by itself to catch up",
+            f"{min(took) - plan.needed_s:+.2f} to {max(took) - plan.needed_s:+.2f} s",
+            max(took) - plan.needed_s <= 0.5,
         ),
     ]

@@ -19,6 +19,7 @@ from holdfast.bench.network_load import STALL_SECONDS, Run
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed, publish_body
 from holdfast.bench.network_workload import FIRST_NUMBER, GROUPS, SEED, order, padded
 from holdfast.clock import SECOND
+from holdfast.messages.session import Heartbeat
 
 __all__ = ["AHEAD", "EVERYTHING", "FIRST", "WINDOW", "DurableLoad", "group_filter", "subscribe_groups"]
 
@@ -61,7 +62,8 @@ class DurableLoad:
         self._lines: dict[int, Line] = {}
         self._rest = b""  #: of a frame the socket has not taken whole
         self._wants_to_write = False
-        self._heard = time.perf_counter()  #: when something came last
+        self._progress = 0  #: a number that grows with whatever is accepted or delivered
+        self._progressed = time.perf_counter()  #: when it last did
         self._add(publisher)
         self.join(subscribers)
 
@@ -83,6 +85,13 @@ class DurableLoad:
             del self._lines[subscriber.socket.fileno()]
             self.subscribers.remove(subscriber)
             subscriber.close()
+
+    def _begin(self) -> None:
+        """Whatever was before, it may take its time from now on; and nobody is taken for dead."""
+        self._progressed = time.perf_counter()
+        if not self._rest:  # else the publisher is in the middle of a frame
+            for line in self._lines.values():
+                line.send(Heartbeat())
 
     # The closed loop
 
@@ -106,6 +115,7 @@ class DurableLoad:
         self._publish(lambda: self.next < upto, window)
 
     def _publish(self, may_go_on: Callable[[], bool], window: int) -> None:
+        self._begin()
         size = min(FRAME_EVENTS, window)
         base = self.next - 1
         owed = self._received - self.next * self._fan_out  # then received - owed is what has come of these
@@ -149,10 +159,10 @@ class DurableLoad:
         for descriptor, events in found:
             if events & ~select.EPOLLOUT:
                 self._received += self._lines[descriptor].on_readable()
-        now = time.perf_counter()
-        if found:
-            self._heard = now
-        elif now - self._heard > STALL_SECONDS:
+        now, progress = time.perf_counter(), self._received + self.publisher.upto
+        if progress != self._progress:
+            self._progress, self._progressed = progress, now
+        elif now - self._progressed > STALL_SECONDS:
             behind = [each.name for each in self.subscribers if each.due < self.next]
             raise BenchFailed(
                 f"nothing came for {STALL_SECONDS:g} s: of {self.next - FIRST} events everything is accepted up to "
@@ -164,7 +174,7 @@ class DurableLoad:
 
         :raises BenchFailed: as ``run``.
         """
-        self._heard = time.perf_counter()
+        self._begin()
         while self._rest and not self._write():
             self._read(0.001)
         self._want_to_write(False)
@@ -173,6 +183,7 @@ class DurableLoad:
 
     def read_for(self, seconds: float) -> None:
         """Only receive, for so long."""
+        self._begin()
         until = time.perf_counter() + seconds
         while (left := until - time.perf_counter()) > 0:
             self._read(left)
@@ -202,8 +213,8 @@ class DurableLoad:
         self, per_second: float, may_go_on: Callable[[], bool], sent_at: dict[int, int] | None = None
     ) -> None:
         """Publish events one by one at a steady rate, and receive what comes meanwhile."""
+        self._begin()
         at = time.monotonic_ns()
-        self._heard = time.perf_counter()
         while may_go_on():
             at += round(SECOND / per_second)
             frame = self._frame(1)

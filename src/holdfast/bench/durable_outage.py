@@ -31,6 +31,11 @@ class OutagePlan:
     after_s: int = 60  #: how long it is watched afterwards
 
     @property
+    def needed_s(self) -> float:
+        """What a subscriber needs by itself for what it missed, while more comes."""
+        return self.down_s * self.crowd.per_second / (1_000 / self.crowd.slow_ms - self.crowd.per_second)
+
+    @property
     def back_s(self) -> int:
         """When the broker is started again."""
         return self.first_s + self.down_s
@@ -84,12 +89,14 @@ def broker_outage(plan: OutagePlan, real: list[Outage], real_down_s: float) -> F
             Check("real: a copy for each event missed, ± 20 %", f"{copies:.2f}", 0.8 <= copies <= 1.2),
         ],
         f"Virtual time: {plan.crowd.subscribers} subscribers, {plan.crowd.per_second} events/s each, which can take "
-        f"{1_000 / plan.crowd.slow_ms:g} a second. Real processes: {REAL_SUBSCRIBERS} subscribers, 200 events/s each.",
+        f"{1_000 / plan.crowd.slow_ms:g} a second. That speed is given, not a result: at the paper's (116 s to catch "
+        f"up on 37.5 s) they would need about three times the outage. Real processes: {REAL_SUBSCRIBERS} subscribers, "
+        "200 events/s each.",
     )
 
 
 def _simulated_checks(plan: OutagePlan, found: Observed, took: list[float], missed: int) -> list[Check]:
-    recovering = max(slopes(found.samples, plan.back_s - 1, plan.back_s + 10, 1.0))
+    recovering = max(slopes(found.samples, plan.back_s - 1, plan.back_s + 10, 0.5))
     asked = found.asked
     return [
         Check(
@@ -97,7 +104,11 @@ def _simulated_checks(plan: OutagePlan, found: Observed, took: list[float], miss
             f"{asked.answered:,} for {asked.nacks:,} nacks",
             0.9 * missed <= asked.answered <= 1.1 * missed,
         ),
-        Check("all current within twice the outage", f"{max(took):.1f} s", max(took) <= 2 * plan.down_s),
+        Check(
+            f"the brokers add at most 1 s to the {plan.needed_s:.1f} s a subscriber needs by itself to catch up",
+            f"{max(took) - plan.needed_s:+.2f} s",
+            max(took) - plan.needed_s <= 1,
+        ),
         Check(
             "latestDelivered comes back at least five times as fast as it goes",
             f"{recovering:,.0f} ms a second",

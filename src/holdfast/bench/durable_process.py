@@ -56,7 +56,9 @@ class BrokerProcess:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise BenchFailed(f"the broker {self.name} ended with status {self._process.wait()}")
+            status = self._process.wait()
+            self._close_pipes()
+            raise BenchFailed(f"the broker {self.name} ended with status {status}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -12,6 +12,7 @@ from holdfast.bench.durable_filtering import (
     BYTES_JOB,
     CPU_JOB,
     FILTERING,
+    GATHERED,
     MANY_LOGS,
     ONE_LOG,
 )
@@ -85,7 +86,13 @@ def _wanted(found: _Found, scale: DurableScale) -> Iterator[Wanted]:
     beyond = found.beyond_ms(f"{CHAIN_JOB}, p50", CHAIN)
     yield f"{CHAIN_JOB}, p50 beyond a sync", beyond, "ms", 2, None, True
     yield "filtering log: data of event logs", found.ratio(BYTES_JOB, ONE_LOG, FILTERING), "×", 25, 100, False
-    for way, bound in ((ONE_LOG, 2.5), (BARE_ONE, 2.5), (MANY_LOGS, 20.0), (BARE_MANY, 20.0)):
+    for way, bound in (
+        (ONE_LOG, 2.5),
+        (BARE_ONE, 2.5),
+        (MANY_LOGS, 20.0),
+        (BARE_MANY, 20.0),
+        (GATHERED, 20.0),
+    ):
         less = found.ratio(CPU_JOB, way, FILTERING)
         yield f"filtering log: processor time of {way}", less, "×", bound, None, False
     yield f"{CATCH_UP_JOB}, {ONE}", found.value(CATCH_UP_JOB, ONE), "events/s", 200_000, None, False

@@ -18,7 +18,7 @@ from holdfast.bench.overlay_vectors import VectorsPlan, vectors
 
 __all__ = ["EXPERIMENTS"]
 
-#: By name; each takes up to a minute.
+#: By name; the longest take some minutes.
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "load": lambda: load(LoadPlan()),
     "delay": lambda: delay(DelayPlan()),

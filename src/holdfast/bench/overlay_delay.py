@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from holdfast.bench.overlay_finding import Check, Finding
@@ -25,7 +25,7 @@ MANNERS = {"hang": ("Freeze", "Unfreeze"), "crash": ("Crash", "Restart")}
 class DelayPlan:
     """The experiment's size."""
 
-    extent: Extent = field(default_factory=lambda: replace(Extent(), subscriptions=260))
+    extent: Extent = field(default_factory=Extent)
     patience: Patience = field(
         default_factory=lambda: Patience(heartbeat_ms=1_000, detect_ms=4_000, dack_ms=2_000)
     )

@@ -6,7 +6,7 @@ What is safe by arrival only is kept a while beyond the queue, in case more fail
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from holdfast.bench.overlay_finding import Check, Finding
 from holdfast.bench.overlay_meter import Watch
@@ -19,7 +19,7 @@ __all__ = ["LocalityPlan", "locality"]
 class LocalityPlan:
     """The experiment's size."""
 
-    extent: Extent = field(default_factory=lambda: replace(Extent(), subscriptions=260))
+    extent: Extent = field(default_factory=Extent)
     patience: Patience = field(
         default_factory=lambda: Patience(heartbeat_ms=200, detect_ms=1_000, dack_ms=500)
     )
@@ -41,6 +41,7 @@ def locality(plan: LocalityPlan) -> Finding:
     network = Network(plan.extent)
     data = [row for delta in plan.deltas for row in _run(network, plan, delta)]
     on_way = network.path(network.behind("n3a"), network.publishers[0])
+    others = len(network.subscribing(but=network.behind("n3a")))
     columns = ("δ", "distance", "node", "queued", "kept besides")
     return Finding(
         "locality",
@@ -50,7 +51,8 @@ def locality(plan: LocalityPlan) -> Finding:
         columns,
         [row for row in data if row[2] in on_way],
         [_check(data, delta, on_way, plan.events) for delta in plan.deltas],
-        f"{len(network.parents)} nodes, {len(network.wishes):,} subscriptions of others with traffic of their own; "
+        f"{len(network.parents)} nodes, {others:,} of {len(network.wishes):,} subscriptions, those of others, with "
+        "traffic of their own; "
         f"{plan.events} events for a subscriber that has crashed, {len(on_way) - 1} hops from the publisher. The table "
         "has the way between them, the data file everybody; at the publisher, what is not accepted.",
     )

@@ -7,7 +7,7 @@ two machines, which incarnations of clients are read from, need not agree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from holdfast.broker.admission import Entrance
@@ -368,15 +368,12 @@ class Hosting:
         for admitted in admission.admitted:
             self._counters.published += len(admitted.events)
             if self._durable is not None and admitted.stream in self._durable.streams:
-                numbers = [publication.n for publication in admitted.batch.publications]
-                port.unsafe.update(dict.fromkeys(numbers))
+                port.unsafe.add([publication.n for publication in admitted.batch.publications])
                 self._durable.publish(port, admitted.stream, admitted.batch.publications)
             elif admitted.stream in self._reliable:
                 if port.lapses_marked != self._node.lapses.heard:
                     effects += self._mark(port, admitted.batch.publications[0].n - 1)
-                port.unsafe.update(
-                    dict.fromkeys(publication.n for publication in admitted.batch.publications)
-                )
+                port.unsafe.add([publication.n for publication in admitted.batch.publications])
                 effects += self._node.plane.originate(admitted.stream, admitted.batch, admitted.events)
             else:
                 effects += self._delivery.route(admitted.stream, admitted.batch, admitted.events, None)
@@ -395,13 +392,12 @@ class Hosting:
         """Events of a reliable stream that clients of ours published are accepted."""
         for publication in publications:
             port = self._clients.get(publication.publisher)
-            if port is not None and port.unsafe.pop(publication.n, 0) is None:
+            if port is not None and port.unsafe.discard((publication.n,)):
                 self._answers.append(port)
 
-    def on_logged(self, port: ClientPort, numbers: Sequence[int]) -> None:
+    def on_logged(self, port: ClientPort, numbers: Iterable[int]) -> None:
         """Events of a durable stream are on disk, or were refused."""
-        for n in numbers:
-            port.unsafe.pop(n, None)
+        port.unsafe.discard(numbers)
         self._answers.append(port)
 
     def on_lapse(self, lapse: Lapse) -> Effects:
@@ -422,7 +418,7 @@ class Hosting:
         effects: Effects = [] if self._durable is None else self._durable.take_effects()
         answers, self._answers = self._answers, []
         for port in dict.fromkeys(answers):
-            upto = next(iter(port.unsafe)) - 1 if port.unsafe else port.accepted_upto
+            upto = port.unsafe.lowest - 1 if port.unsafe else port.accepted_upto
             if port.connection is not None:
                 effects.append(Send(port.connection, [Accepted(upto)]))
         return effects

@@ -25,7 +25,6 @@ SAID: Final = frozenset(
         "clients",
         "subscriptions",
         "overlay",
-        "durable",
         "counters",
         "process",
     )

@@ -97,7 +97,7 @@ class DurableView:
     """``pages`` are the status pages of the brokers that answered, by name."""
 
     def __init__(self, pages: Mapping[str, Mapping[str, Any]]) -> None:
-        self._pages = {name: page["durable"] for name, page in pages.items() if page["durable"] is not None}
+        self._pages = {name: page["durable"] for name, page in pages.items() if page.get("durable")}
 
     def logs(self, stream: str | None = None) -> list[Log]:
         """All, or those of one stream."""

@@ -40,6 +40,7 @@ __all__ = [
     "Resign",
     "Run",
     "Saved",
+    "Stand",
 ]
 
 #: The ``previous`` of a request before which nothing of its publisher is under way from here.
@@ -128,10 +129,11 @@ class Report(Letter):
 
 @dataclass(frozen=True, slots=True)
 class Reported(Letter):
-    """A report counts."""
+    """A report counts. The incarnation of the pubend may be another since it was last told."""
 
     pubend: str
     number: int
+    incarnation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +154,25 @@ class Claim(Letter):
 
 @dataclass(frozen=True, slots=True)
 class Fetch(Letter):
-    """A durable subscription is to be read at the sender, and its client does not know where it stands."""
+    """A durable subscription is to be read at the sender: where does the receiver know it to stand."""
 
     durable: str
+
+
+class Stand(NamedTuple):
+    """Where a durable subscription stands in a pubend: it began, it has acknowledged, and it needs nothing below."""
+
+    start: Tick
+    acknowledged: Tick
+    released: Tick
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Letter):
-    """By pubend, what was acknowledged; None: the sender does not have it any more."""
+    """By pubend, where it stands; None: the sender does not have it any more."""
 
     durable: str
-    places: Annotated[Mapping[str, Tick], Meta(max_length=TOKEN_PLACES_MAX)] | None
+    places: Annotated[Mapping[str, Stand], Meta(max_length=TOKEN_PLACES_MAX)] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,8 @@ class Interests:
 
         It may be under way here; but what its teller sends next may be for it.
         """
-        route = seen_from(self._me, row.route, sender.path, vector_length(self._delta))
+        is_whole = not row.route or row.route[-1] == row.subscription.subscriber
+        route = seen_from(self._me, row.route, sender.path, vector_length(self._delta), is_whole=is_whole)
         interest = self._interests.get(row.subscription)
         if not route:
             return None

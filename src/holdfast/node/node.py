@@ -215,7 +215,7 @@ class Node:
             if self.settings.acknowledge is Acknowledge.DACK:
                 in_session = [each for each in self.reach.stations.values() if each.is_told]
                 effects += self.plane.depth_acks(in_session)
-            effects += self.spread.upgrades.remind()
+            effects += self.spread.remind()
         return effects + self.changed(now)
 
     # Sessions
@@ -487,6 +487,7 @@ class Node:
                 for each in self.reach.stations.values()
                 if each is not sender and each.is_told and each.connection is not None
             ]
+        self.spread.on_lapse()
         effects += self.host.on_lapse(lapse)
         if sender is None or not len(self.spread.interests) or not self.lapses.is_echoed(sender, lapse):
             return effects

@@ -27,6 +27,7 @@ class Round:
     partial: dict[Partition, None] = field(default_factory=dict)  #: what those asked could not reach
     cleared: dict[Partition, None] = field(default_factory=dict)  #: what they could meanwhile
     stalled_at: str | None = None  #: a station it cannot be sent to legitimately
+    is_renewal: bool = False  #: of a subscription of our own that was confirmed before
 
     def lose(self, name: str) -> None:
         """A session is over."""
@@ -40,6 +41,7 @@ class SubscribeRound(Round):
 
     subscription: SubscriptionId = field(kw_only=True)
     vector: tuple[Element, ...] = field(kw_only=True)
+    is_outdated: bool = False  #: there was a lapse since it began: who confirmed it may have forgotten it
 
 
 @dataclass(slots=True, eq=False)

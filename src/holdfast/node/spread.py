@@ -12,7 +12,6 @@ installed and was confirmed is confirmed again at once, without another round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
 
 from holdfast.filters.expression import Filter
 from holdfast.identity import Element, SubscriptionId
@@ -43,7 +42,7 @@ from holdfast.node.settings import NodeSettings
 from holdfast.node.station import Station
 from holdfast.node.topology import Path
 from holdfast.node.trails import vector_length
-from holdfast.node.upgrades import Upgrades
+from holdfast.node.upgrades import UPGRADE_REMINDERS, Upgrades
 from holdfast.overlay.transport import Send, TransportEffect
 from holdfast.routing.port import Port
 from holdfast.routing.table import Table
@@ -51,9 +50,6 @@ from holdfast.routing.table import Table
 __all__ = ["Spread"]
 
 Effects = list[TransportEffect]
-
-#: An upgrade is repeated until heard; that its partition is over may be heard first, and is believed after so many.
-UPGRADE_REMINDERS: Final = 3
 
 
 class Spread:
@@ -79,6 +75,7 @@ class Spread:
         self._rounds: dict[object, Round] = {}
         self._heals: dict[tuple[str, Partition], list[Known]] = {}  #: what has come of a Heal, by sender
         self._control_seq = 0
+        self._renewal_in: int | None = None  #: so many reminders, then what a lapse has orphaned is renewed
         self.partitions = Partitions(settings.name, settings.incarnation)
         self.interests = Interests(settings, reach, table, self.partitions, self._on_forgotten, on_left)
         self.upgrades = Upgrades(settings, reach, self.partitions, self.interests, self._rounds, subscribers)
@@ -197,12 +194,16 @@ class Spread:
         match under_way:
             case SubscribeRound(subscription=subscription):
                 interest = self.interests[subscription]
+                before = tuple(interest.partial)
                 over = self.partitions.is_over
                 interest.partial.update({each: None for each in under_way.partial if not over(each)})
                 for fragment in fragments:
                     interest.partial[self.partitions.lead(fragment)] = None
-                effects = self._confirm(interest, under_way)
-                interest.is_proven = True
+                self._drop_orphans(interest, under_way)
+                effects = self._confirm(interest, under_way, before)
+                interest.is_proven = not (under_way.is_outdated and interest.partial)
+                if not interest.is_proven:
+                    self._renewal_in = UPGRADE_REMINDERS
                 return effects + self._install(interest, [*under_way.senders, *under_way.asked])
             case UnsubscribeRound(subscription=subscription):
                 answers = self._answer(under_way, Withdrawn(subscription))
@@ -223,11 +224,17 @@ class Spread:
             if station is not None and station.connection is not None
         ]
 
-    def _confirm(self, interest: Interest, under_way: Round) -> Effects:
+    def _confirm(
+        self, interest: Interest, under_way: SubscribeRound, before: tuple[Partition, ...]
+    ) -> Effects:
         partial = named(interest.partial)
-        if interest.direction is None:
+        if interest.route:
+            return self._answer(under_way, Confirmed(interest.subscription, partial))
+        if not under_way.is_renewal:
             return self._subscribers.on_subscribed(interest.subscription, partial)
-        return self._answer(under_way, Confirmed(interest.subscription, partial))
+        cleared = tuple(each for each in before if each not in interest.partial)
+        is_news = bool(cleared) or len(interest.partial) > len(before)
+        return self._subscribers.on_upgraded(interest.subscription, cleared, partial) if is_news else []
 
     def _install(self, interest: Interest, known: Iterable[str]) -> Effects:
         """STEP-II and STEP-III: install, and tell whoever is in session and does not know [R0.25]."""
@@ -253,6 +260,52 @@ class Spread:
             messages += [Lore((), tuple(ours))] if ours else []
             effects += [Send(station.connection, messages)] if messages else []
         return effects
+
+    # After a lapse
+
+    def on_lapse(self) -> None:
+        """More have forgotten than δ: perhaps the lead of a partition, and everybody who could have ended it.
+
+        Then a subscription that was confirmed without its fragment is asked for once more, by its subscriber, if the
+        partition does not end before. Whoever has heard of the lapse does not answer for those beyond, as one does who
+        has had their confirmation.
+        """
+        for under_way in self._rounds.values():
+            if isinstance(under_way, SubscribeRound):
+                under_way.is_outdated = True
+        for interest in self.interests.values():
+            if interest.partial:
+                interest.is_proven = False
+        self._renewal_in = UPGRADE_REMINDERS
+
+    def remind(self) -> Effects:
+        """From time to time: what was not heard is said again, what a lapse has orphaned is asked for again."""
+        effects = self.upgrades.remind()
+        if self._renewal_in is None:
+            return effects
+        self._renewal_in = max(0, self._renewal_in - 1)
+        if self._renewal_in or self._reach.frontier(self._reach.directions(None)).fragments:
+            return effects
+        self._renewal_in = None
+        for subscription, interest in self.interests.items():
+            is_under_way = ("sub", subscription) in self._rounds
+            if not interest.route and not is_under_way and any(map(self._is_orphan, interest.partial)):
+                renewal = SubscribeRound(None, subscription=subscription, vector=(), is_renewal=True)
+                effects += self._begin(("sub", subscription), renewal)
+        return effects
+
+    def _is_orphan(self, partition: Partition) -> bool:
+        """Whether the life of its lead is over."""
+        return SubscriptionId(partition.lead, partition.incarnation, 1) in self.interests.graves
+
+    def _drop_orphans(self, interest: Interest, under_way: SubscribeRound) -> None:
+        """Partitions whose lead is gone, and that nobody outward has named: nobody but we knows that they are over."""
+        for partition in list(interest.partial):
+            if partition not in under_way.partial and self._is_orphan(partition):
+                del interest.partial[partition]
+                self.partitions.drop(partition, interest.subscription)
+                if partition not in self.partitions.open:
+                    self.partitions.remember_over(partition)
 
     # What others say of subscriptions
 

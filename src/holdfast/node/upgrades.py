@@ -131,7 +131,8 @@ class Upgrades:
         if interest.direction is None:
             for partition in cleared:
                 self.partitions.remember_over(partition)
-            if under_way is not None or not (had or added):
+            is_confirmed = under_way is None or under_way.is_renewal
+            if not is_confirmed or not (had or added):
                 return []  # it is not confirmed yet, or was told so before
             return self._subscribers.on_upgraded(subscription, had, named(interest.partial))
         self._upgrades.setdefault(subscription, {}).update(dict.fromkeys(cleared))

@@ -6,9 +6,12 @@ message.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Sequence
+
 from holdfast.identity import SubscriptionId
 
-__all__ = ["ClientPort", "Port"]
+__all__ = ["ClientPort", "Outstanding", "Port"]
 
 
 class Port:
@@ -42,6 +45,48 @@ class Port:
         return share
 
 
+class Outstanding:
+    """Numbers that wait for something; the lowest is asked for again and again, and most go in order."""
+
+    __slots__ = ("_row", "_waiting")
+
+    def __init__(self) -> None:
+        self._row: deque[int] = (
+            deque()
+        )  #: ascending; those that wait no more are dropped when they come to its front
+        self._waiting: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def lowest(self) -> int:
+        """The lowest that waits; there must be one."""
+        row, waiting = self._row, self._waiting
+        while row[0] not in waiting:
+            row.popleft()
+        return row[0]
+
+    def add(self, numbers: Sequence[int]) -> None:
+        """These wait, as they may have before."""
+        if not self._row or (numbers and numbers[0] > self._row[-1]):
+            self._row += numbers
+        else:
+            self._row = deque(sorted({*self._row, *numbers}))
+        self._waiting.update(numbers)
+
+    def discard(self, numbers: Iterable[int]) -> bool:
+        """These wait no more; whether any did."""
+        count = len(self._waiting)
+        self._waiting.difference_update(numbers)
+        if not self._waiting:
+            self._row.clear()
+        return len(self._waiting) < count
+
+
 class ClientPort(Port):
     """The way to a client. It outlives the client's session for a grace time, subscriptions and all."""
 
@@ -68,7 +113,7 @@ class ClientPort(Port):
         )
         self.last_number = 0  #: the highest number of an event it published
         self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
-        self.unsafe: dict[int, None] = {}  #: its events too few others are known to hold, in order
+        self.unsafe = Outstanding()  #: its events too few others are known to hold, or no disk
         self.accepted_upto = 0  #: where they end
         self.numbers: dict[int, SubscriptionId] = {}  #: its subscriptions, with the network's ids
         self.gone_at: int | None = None

@@ -66,7 +66,8 @@ class RealStore:
             has_logs = any(each.is_dir() for each in self.folder.iterdir())
             if has_logs and not (self.folder / TABLES_FILE).exists():
                 raise DiskFailed(
-                    TABLES_FILE, "is missing, and there are logs: restore it, or give the broker an empty folder"
+                    TABLES_FILE,
+                    "is missing, and there are logs: restore it, or give the broker an empty folder",
                 )
             self._tables = RealTables(self.folder / TABLES_FILE)
             self._store = Store(self._folders, self._tables, lambda: os.urandom(16), self._settings)

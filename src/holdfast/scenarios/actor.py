@@ -11,7 +11,6 @@ which goes on from the subscriber's own record.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -60,9 +59,11 @@ from holdfast.scenarios.actor_commands import (
     DoUnsubscribe,
     Wish,
 )
+from holdfast.scenarios.actor_lines import asking, subscribed, upgraded
 from holdfast.scenarios.actor_plug import Plug
 from holdfast.scenarios.actor_publishing import Publishing
 from holdfast.scenarios.actor_reading import Reading
+from holdfast.scenarios.actor_receipts import Receipts
 from holdfast.scenarios.actor_record import Records
 from holdfast.streams.checkpoint_token import Token
 
@@ -102,8 +103,7 @@ class Actor:
         self._subscriptions: dict[int, _Subscription] = {}
         self._last_subscription = 0
         self._publishing = Publishing(settings.name, first_number)
-        self._unaccepted: deque[int] = deque()
-        self._placed: dict[int, tuple[str, int]] = {}  #: where events stand that are not accepted yet
+        self._receipts = Receipts(settings.name)
         self._records = Records(settings.name)
         self._reading = Reading(settings.name, self._records)
         self._leaving: int | None = None  #: the ticket of who waits for that
@@ -231,33 +231,26 @@ class Actor:
                 self._reading.on_stretch(self._subscriptions[number].wish.subscription, effect)
             case Committed(number, ticket):
                 self._records[number].on_committed(ticket)
-            case Placed(pubend, _, runs, repeats):
-                for n, tick, length in (*runs, *repeats):
-                    for k in range(length):
-                        self._placed[n + k] = pubend, tick + k if tick else 0
+            case Placed():
+                self._receipts.on_placed(effect)
             case Acknowledged(upto):
-                self._on_acknowledged(upto, effects)
+                effects += self._receipts.on_accepted(upto)
             case NotAccepted(n, problem):
-                self._unaccepted.remove(n)
+                self._receipts.on_refused(n)
                 effects.append(Log("warning", f"event {n} is not accepted: {problem}", {}))
             case Subscribed(number, partial, token):
                 self._records[number].begin(token)
                 self._on_subscribed(number, partial, effects)
             case Upgraded(number, cleared, partial):
-                fields = {
-                    "subscriber": self.name,
-                    "subscription": self._subscriptions[number].wish.subscription,
-                    "cleared": _partitions(cleared),
-                    "partial": _partitions(partial),
-                }
-                effects.append(Trace("upgraded", fields))
+                wish = self._subscriptions[number].wish
+                effects.append(upgraded(self.name, wish, cleared, partial))
             case SubscriptionRefused(number, problem) | Ousted(number, problem):
                 refused = self._close(number)
                 effects.append(Log("error", f"{refused.wish.subscription} is refused: {problem}", {}))
                 _done(refused, effects)
             case Unsubscribed(number):
                 ended = self._close(number)
-                effects.append(self._line("unsubscribed", ended.wish))
+                effects.append(asking("unsubscribed", self.name, ended.wish))
                 _done(ended, effects)
             case Ready():
                 if self._was_lost:
@@ -280,37 +273,20 @@ class Actor:
             case _:
                 effects.append(effect)
 
-    def _line(self, kind: str, wish: Wish) -> Trace:
-        fields = {
-            "subscriber": self.name,
-            "subscription": wish.subscription,
-            "filter": wish.text,
-            "durable": wish.durable,
-        }
-        return Trace(kind, fields)
-
     # Publishing
 
     def _publish(self, now: Instant, effects: list[Any]) -> None:
         room = self._window - self._core.unacknowledged
         taken, done = self._publishing.take_due(now, room, effects)
         if taken:
-            self._unaccepted += [publication.n for publication in taken]
+            self._receipts.await_for(publication.n for publication in taken)
             self._ask(Submit(taken), now, effects)
             effects += done
-
-    def _on_acknowledged(self, upto: int, effects: list[Any]) -> None:
-        waiting = self._unaccepted
-        while waiting and waiting[0] <= upto:
-            n = waiting.popleft()
-            pubend, tick = self._placed.pop(n, (self.name, n))  # where nothing is logged it is its own place
-            fields = {"publisher": self.name, "n": n, "pubend": pubend, "tick": tick}
-            effects.append(Trace("accepted", fields))
 
     # Subscribing
 
     def _subscribe(self, wish: Wish, ticket: int | None, now: Instant, effects: list[Any]) -> None:
-        effects.append(self._line("subscribe", wish))
+        effects.append(asking("subscribe", self.name, wish))
         self._add(_Subscription(wish, ticket), self._tokens.pop(wish.subscription, None), now, effects)
 
     def _add(self, subscription: _Subscription, token: Token | None, now: Instant, effects: list[Any]) -> int:
@@ -329,8 +305,7 @@ class Actor:
     def _on_subscribed(self, number: int, partial: tuple[Partition, ...], effects: list[Any]) -> None:
         confirmed = self._subscriptions[number]
         confirmed.is_confirmed = True
-        line = self._line("subscribed", confirmed.wish)
-        effects.append(Trace("subscribed", {**line.fields, "partial": _partitions(partial)}))
+        effects.append(subscribed(self.name, confirmed.wish, partial))
         _done(confirmed, effects)
 
     def _unsubscribe(self, name: str, ticket: int, now: Instant, effects: list[Any]) -> None:
@@ -346,7 +321,7 @@ class Actor:
         ending = self._subscriptions[number]
         _done(ending, effects)  # nobody waits for the confirmation any more
         ending.is_ending, ending.ticket = True, ticket
-        effects.append(self._line("unsubscribe", ending.wish))
+        effects.append(asking("unsubscribe", self.name, ending.wish))
         self._records.close(number)
         if (dropped := self._reading.forget(number)) is not None:
             self._ask(dropped, now, effects)
@@ -390,18 +365,6 @@ class Actor:
         """What was to end, and is not known to have, may be known by its name only."""
         number = self._add(ending, None, now, effects)
         self._ask(EndSubscription(number), now, effects)
-
-
-def _partitions(partitions: Sequence[Partition]) -> list[dict[str, Any]]:
-    return [
-        {
-            "lead": each.lead,
-            "incarnation": each.incarnation,
-            "seq": each.number,
-            "fragment": list(each.fragment),
-        }
-        for each in partitions
-    ]
 
 
 def _done(subscription: _Subscription, effects: list[Any]) -> None:

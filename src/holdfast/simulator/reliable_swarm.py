@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from traceback import format_exception
-from typing import Final
+from typing import Final, TypeAlias
 
 from holdfast.broker.broker import Broker
 from holdfast.clock import SECOND
@@ -36,13 +37,24 @@ from holdfast.simulator.seeds import seeds_of, swarm_parser
 from holdfast.simulator.swarm_scenarios import Scenario
 from holdfast.simulator.transcript import LINES_MAX
 
-__all__ = ["Outcome", "Report", "Tally", "run_reliable", "run_reliable_swarm"]
+__all__ = [
+    "BEYOND_DELTA",
+    "Judge",
+    "Outcome",
+    "Report",
+    "Tally",
+    "play",
+    "repeat_or_count",
+    "run_reliable",
+    "run_reliable_swarm",
+    "tally_of",
+]
 
 #: One seed in so many has its messages encoded and decoded on the way.
 WIRE_EVERY: Final = 8
 
 #: What the guarantee rules out, and a wild run may show.
-_BEYOND_DELTA: Final = ("unaccepted", "I2", "I8", "I10", "I12")
+BEYOND_DELTA: Final = ("unaccepted", "I2", "I8", "I10", "I12")
 _TROUBLES: Final = ("crash", "freeze", "cut", "disconnect")
 
 
@@ -63,7 +75,7 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Add one to another."""
-        for each in fields(self):
+        for each in fields(other):
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
@@ -72,17 +84,11 @@ class Outcome:
     """What became of one seed."""
 
     seed: int
-    wild: bool
     scenario: Scenario
     violations: list[Violation]
     digest: str
     tally: Tally
-
-    @property
-    def command(self) -> str:
-        """The line that repeats it."""
-        wild = " --wild" if self.wild else ""
-        return f"python -m holdfast.simulator.reliable_swarm --seed {self.seed}{wild}"
+    command: str  #: the line that repeats it
 
     def __str__(self) -> str:
         if not self.violations:
@@ -105,16 +111,21 @@ class Report:
             self.failures.append(outcome)
 
 
-def run_reliable(
+#: What is said of a run, and what it amounts to; by its trace, its configuration and the oracle that watched it.
+Judge: TypeAlias = Callable[[Sequence[TraceLine], Configuration, Oracle], tuple[list[Violation], Tally]]
+
+
+def play(
     seed: int,
+    scenario: Scenario,
+    judge: Judge,
+    command: str,
     *,
-    wild: bool,
     make_broker: MakeBroker = Broker,
     oracle: Callable[[Configuration], Oracle] = Oracle,
     wire: bool | None = None,
 ) -> Outcome:
-    """Draw, run and judge one scenario. ``wire`` is the seed's own choice unless given."""
-    scenario = draw_reliable(seed, wild=wild)
+    """Run and judge one scenario. ``wire`` is the seed's own choice unless given."""
     configuration = parse_configuration(scenario.configuration, "configuration")
     script = parse_script(scenario.script, "script", configuration)
     watching = oracle(configuration)
@@ -123,13 +134,33 @@ def run_reliable(
         result = simulate(configuration, script, wire=encoded, transcript=watching, make_broker=make_broker)
     except Exception as error:  # whatever a core lets escape is a bug, and the seed must be told
         escaped = Violation("crash", "".join(format_exception(error)))
-        return Outcome(seed, wild, scenario, [escaped], "", Tally(runs=1))
-    found = [*judge(result.trace, configuration, scenario, wild=wild), *watching.broken]
-    tally = _tally(result.trace, scenario, watching)
-    if wild:
-        found = [violation for violation in found if violation.kind not in _BEYOND_DELTA]
-        found += liveness(result.trace, settled_at(result.trace, WILD_SETTLE_MS / 1000 - 0.5))
-    return Outcome(seed, wild, scenario, found, digest(result.trace), tally)
+        return Outcome(seed, scenario, [escaped], "", Tally(runs=1), command)
+    violations, tally = judge(result.trace, configuration, watching)
+    return Outcome(seed, scenario, violations, digest(result.trace), tally, command)
+
+
+def run_reliable(
+    seed: int,
+    *,
+    wild: bool,
+    make_broker: MakeBroker = Broker,
+    oracle: Callable[[Configuration], Oracle] = Oracle,
+    wire: bool | None = None,
+) -> Outcome:
+    """Draw, run and judge one scenario."""
+    scenario = draw_reliable(seed, wild=wild)
+    command = f"python -m holdfast.simulator.reliable_swarm --seed {seed}{' --wild' if wild else ''}"
+
+    def judged(
+        trace: Sequence[TraceLine], configuration: Configuration, watching: Oracle
+    ) -> tuple[list[Violation], Tally]:
+        found = [*judge(trace, configuration, scenario, wild=wild), *watching.broken]
+        if wild:
+            found = [violation for violation in found if violation.kind not in BEYOND_DELTA]
+            found += liveness(trace, settled_at(trace, WILD_SETTLE_MS / 1000 - 0.5))
+        return found, tally_of(trace, scenario, watching)
+
+    return play(seed, scenario, judged, command, make_broker=make_broker, oracle=oracle, wire=wire)
 
 
 def judge(
@@ -158,7 +189,8 @@ def _delay_max(configuration: Configuration) -> float:
     return (configuration.delta + 1) * (noticed + 8 * hop) + 2 * hop * len(configuration.processes)
 
 
-def _tally(trace: Sequence[TraceLine], scenario: Scenario, oracle: Oracle) -> Tally:
+def tally_of(trace: Sequence[TraceLine], scenario: Scenario, oracle: Oracle) -> Tally:
+    """Count one run."""
     counts = oracle.counts
     kinds = [line["kind"] for line in trace]
     troubles = sum(line["kind"] in _TROUBLES and line["node"] == MASTER for line in trace)
@@ -197,11 +229,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = swarm_parser("holdfast.simulator.reliable_swarm", "Simulated reliable networks.")
     parser.add_argument("--wild", action="store_true", help="break more than the guarantee allows")
     options = parser.parse_args(arguments)
+    return repeat_or_count(
+        options, Report(), lambda seed, oracle: run_reliable(seed, wild=options.wild, oracle=oracle)
+    )
+
+
+def repeat_or_count(
+    options: Namespace, report: Report, run: Callable[[int, Callable[[Configuration], Oracle]], Outcome]
+) -> int:
+    """One seed with its transcript, or many and their counts; 1 if any failed."""
     if options.count == 1:
-        return _show(options.seed, wild=options.wild)
-    report = Report()
+        return _show(options.seed, run)
     for seed in seeds_of(options):
-        outcome = run_reliable(seed, wild=options.wild)
+        outcome = run(seed, Oracle)
         report.add(outcome)
         if outcome.violations:
             sys.stdout.write(f"{outcome}\n")
@@ -210,14 +250,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if report.failures else 0
 
 
-def _show(seed: int, *, wild: bool) -> int:
+def _show(seed: int, run: Callable[[int, Callable[[Configuration], Oracle]], Outcome]) -> int:
     watched: list[Oracle] = []
 
     def watch(configuration: Configuration) -> Oracle:
         watched.append(Oracle(configuration, lines_max=LINES_MAX))
         return watched[0]
 
-    outcome = run_reliable(seed, wild=wild, oracle=watch)
+    outcome = run(seed, watch)
     sys.stdout.write(f"{watched[0]}{outcome}\n")
     return 1 if outcome.violations else 0
 

@@ -152,6 +152,16 @@ class FilteringLog:
         assert not self._waiting, "commit first: only what is stable is known (R1.19)"
         return CatchUpRead(self, subscriber, after, limit)
 
+    def last_matches(self) -> dict[int, int]:
+        """By subscriber the tick of its last record; where that is broken, everything may have matched."""
+        found: dict[int, int] = {}
+        for subscriber in self._last:
+            try:
+                found[subscriber] = next((tick for _, tick in self.chain(subscriber, 0)), 0)
+            except DamagedRecord:
+                found[subscriber] = self.last_timestamp
+        return found
+
     def chain(self, subscriber: int, after: int, start: int | None = None) -> Iterator[tuple[int, int]]:
         """Number and tick of a subscriber's records above a tick, from the latest, or one given, backwards.
 

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.intervals import Span
-from holdfast.messages.ticks import ABSOLUTE, Tick, Version
+from holdfast.messages.durable import Stand
+from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Tick, Version
 from holdfast.streams.knowledge import Knowledge
 from holdfast.streams.tick import Stretch
 
@@ -50,8 +51,15 @@ class Handing:
 @dataclass(slots=True)
 class _Subscriber:
     start: Tick  #: nothing at or below it is delivered from here
-    released: Tick  #: acknowledged (R1.18)
+    acknowledged: Tick
+    released: Tick  #: nothing at or below it is for it, or it was acknowledged (R1.18)
     told: Tick  #: the last tick it was told of
+    matched: Tick = ORIGIN  #: of the last match that was noted for it
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has acknowledged all that ever was for it: what follows was silence, and nobody waits for that."""
+        return self.released >= self.start and self.released >= self.matched
 
 
 class Constream:
@@ -97,9 +105,19 @@ class Constream:
         self.restore(subscriber, version, start, start if token is None else token)
         return start
 
-    def restore(self, subscriber: int, version: Version, start: Tick, released: Tick) -> None:
-        """After a restart: a durable subscription that was here before, its start, and what it has released."""
-        self._subscribers[subscriber] = _Subscriber(start, released, released)
+    def restore(
+        self,
+        subscriber: int,
+        version: Version,
+        start: Tick,
+        released: Tick,
+        *,
+        acknowledged: Tick | None = None,
+        matched: Tick = ORIGIN,
+    ) -> None:
+        """After a restart: a durable subscription that was here before; its last match is in the filtering log."""
+        acknowledged = released if acknowledged is None else acknowledged
+        self._subscribers[subscriber] = _Subscriber(start, acknowledged, released, released, matched)
         if start > self.handed:
             self._late[subscriber] = start
             insort(self._steps, (start, version))
@@ -149,22 +167,39 @@ class Constream:
         known = self._subscribers.get(subscriber)
         if known is None or tick > known.told:
             return False
+        known.acknowledged = max(known.acknowledged, tick)
         known.released = max(known.released, tick)
         return True
 
     def released_by(self, subscriber: int) -> Tick:
-        """What one subscriber has acknowledged; to be saved from time to time (R1.30)."""
+        """What one subscriber does not need any more; to be saved from time to time (R1.30)."""
         return self._subscribers[subscriber].released
+
+    def stand(self, subscriber: int) -> Stand:
+        """Where it stands, as far as is known: if it has acknowledged all that was for it, everything since is over."""
+        known = self._subscribers[subscriber]
+        released = max(known.released, self.latest_delivered) if known.is_done else known.released
+        return Stand(known.start, known.acknowledged, released)
 
     @property
     def released(self) -> Tick:
         """The released of a pubend [BZA]: nobody here needs anything at or below it (R1.18)."""
+        passing, attached = self._passing, self._attached
         needed = [
-            known.told if each in self._passing else known.released
+            known.told if each in passing else known.released
             for each, known in self._subscribers.items()
-            if each not in self._passing or each not in self._attached
+            if (each not in attached if each in passing else not known.is_done)
         ]
         return min(self.latest_delivered, min(needed, default=ABSOLUTE))
+
+    def skip(self, subscriber: int, position: Tick) -> Tick:
+        """Where a subscriber that stands at a position can go on: nothing was for it in between."""
+        known = self._subscribers[subscriber]
+        if subscriber in self._passing or position < known.acknowledged:
+            return position
+        position = max(position, known.released)
+        is_done = position >= max(known.start, known.matched)
+        return max(position, self.latest_delivered) if is_done else position
 
     def start_of(self, subscriber: int) -> Tick:
         """Where a subscriber's part of the filtering log begins; one that is not durable has none."""
@@ -241,24 +276,59 @@ class Constream:
                 if known.told < stretch.lost_through
             ]
             losers = [each for each, known in self._subscribers.items() if known.start < stretch.lost_through]
+            self._note(stretch.after + 1, losers)
             records.append((stretch.after + 1, self._durable(sorted(losers))))
-        matches = [self._owed(tick, found) for tick, found in zip(stretch.ticks, matches, strict=True)]
-        records += zip(stretch.ticks, map(self._durable, matches), strict=True)
-        deliveries = self._deliveries(stretch, matches)
+        groups = self._groups(stretch, matches)
+        owed: list[Sequence[int]] = [()] * len(matches)
+        noted: list[Sequence[int]] = [()] * len(matches)
+        for found, at in groups:
+            durable = self._durable(found)
+            self._note(stretch.ticks[at[-1]], found)
+            for i in at:
+                owed[i], noted[i] = found, durable
+        records += zip(stretch.ticks, noted, strict=True)
+        deliveries = self._deliveries(stretch, groups)
         self._move(stretch, gaps, deliveries)
-        self._unstable.append((stretch, matches))
+        self._unstable.append((stretch, owed))
         return Handing(stretch, gaps, deliveries, [record for record in records if record[1]])
 
-    def _deliveries(self, stretch: Stretch, matches: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+    def _groups(
+        self, stretch: Stretch, matches: Sequence[Sequence[int]]
+    ) -> list[tuple[Sequence[int], list[int]]]:
+        """Events that matched the same subscribers, those who are known here and have started, with their positions.
+
+        What is the same list is the same subscribers: whoever matches remembers its answers.
+        """
+        groups: dict[int, tuple[Sequence[int], list[int]]] = {}
+        if self._late:
+            owed = [self._owed(tick, found) for tick, found in zip(stretch.ticks, matches, strict=True)]
+            return [(found, [i]) for i, found in enumerate(owed) if found]
+        known = self._subscribers
+        for i, found in enumerate(matches):
+            group = groups.get(id(found))
+            if group is None:
+                groups[id(found)] = [each for each in found if each in known], [i]
+            else:
+                group[1].append(i)
+        return [group for group in groups.values() if group[0]]
+
+    def _note(self, tick: Tick, subscribers: Sequence[int]) -> None:
+        for each in subscribers:
+            known = self._subscribers[each]
+            if known.is_done:  # up to here there was nothing else for it
+                known.released = max(known.released, self.handed)
+            known.matched = max(known.matched, tick)
+
+    def _deliveries(
+        self, stretch: Stretch, groups: Sequence[tuple[Sequence[int], list[int]]]
+    ) -> dict[int, list[int]]:
         deliveries: dict[int, list[int]] = {}
         attached = self._attached
-        for i, found in enumerate(matches):
+        for found, at in groups:
             for subscriber in found:
                 if subscriber in attached:
-                    if subscriber in deliveries:
-                        deliveries[subscriber].append(i)
-                    else:
-                        deliveries[subscriber] = [i]
+                    known = deliveries.get(subscriber)
+                    deliveries[subscriber] = at if known is None else sorted([*known, *at])
         for subscriber, told in self._ahead.items():
             left = [i for i in deliveries.pop(subscriber, ()) if stretch.ticks[i] > told]
             if left:
@@ -268,9 +338,7 @@ class Constream:
     def _owed(self, tick: Tick, found: Sequence[int]) -> Sequence[int]:
         """Those of the subscribers that are known here, and have started."""
         known, late = self._subscribers, self._late
-        if late:
-            return [each for each in found if each in known and late.get(each, 0) < tick]
-        return [each for each in found if each in known]
+        return [each for each in found if each in known and late.get(each, 0) < tick]
 
     def _durable(self, found: Sequence[int]) -> Sequence[int]:
         return [each for each in found if each not in self._passing] if self._passing else found

@@ -80,6 +80,18 @@ class Knowledge:
         for lost in items.lost:
             self.add_lost(*lost)
 
+    def extend(self, after: Tick, ticks: range, publications: Sequence[Publication]) -> None:
+        """D, and S0 before: what the pubend itself appends, tick by tick, above everything that is known."""
+        assert self.edge <= after < ticks[0]
+        self._events.update(zip(ticks, publications, strict=True))
+        self.bytes += sum([len(publication.event) for publication in publications])
+        self._ticks += ticks
+        if after < ticks[0] - 1:
+            self._silent.add(after, ticks[0] - 1)
+        for known in self._known.values():
+            known.add(after, ticks[-1])
+        self.edge = ticks[-1]
+
     def add_silence(self, after: Tick, upto: Tick, under: Version = ABSOLUTE) -> None:
         """S: nothing in (after, upto], or nothing that was wanted in a version.
 

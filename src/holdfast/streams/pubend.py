@@ -14,7 +14,7 @@ refused it takes back, all of it, since what came behind was built on it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -64,12 +64,13 @@ class Request(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """Accepted: on disk, under a tick. ``tick`` is 0 where it was long ago."""
+    """Accepted: ``length`` events with consecutive numbers are on disk, under consecutive ticks; 0: it was long ago."""
 
     publisher: str
     n: int
     tick: int
     is_repeat: bool
+    length: int = 1
 
 
 class Hole(NamedTuple):
@@ -93,7 +94,7 @@ Answer = Receipt | Hole | Refusal
 class Append(NamedTuple):
     """To be logged: one batch, ticks increasing. The appends of a pubend are to be made in order."""
 
-    ticks: Sequence[int]
+    ticks: range
     publications: Sequence[Publication]
 
 
@@ -163,6 +164,14 @@ class Pubend:
 
     # Publishing
 
+    def take(self, publications: Sequence[Publication], now: int) -> Outcome:
+        """One publisher's events, as it sends them itself: their numbers ascend, and nothing is missing before them."""
+        publisher = publications[0].publisher
+        if publications[0].n <= self._last_number(publisher):
+            return self.publish([Request(BEGIN, each) for each in publications], now)
+        self._numbers[publisher] = publications[-1].n
+        return Outcome(self._append(publications, now), [])
+
     def publish(self, requests: Sequence[Request], now: int) -> Outcome:
         """Take what publishers send; ``now`` is the time as a tick, which may have gone back."""
         answers: list[Answer] = []
@@ -187,14 +196,15 @@ class Pubend:
             else:
                 taken.append(publication)
                 self._numbers[publisher] = n
-        if not taken:
-            return Outcome(None, answers)
+        return Outcome(self._append(taken, now) if taken else None, answers)
+
+    def _append(self, taken: Sequence[Publication], now: int) -> Append:
         first = max(now, self._last + 1)
         self._last = first + len(taken) - 1
         assert self._last <= TICK_MAX
         append = Append(range(first, self._last + 1), taken)
         self._appended.append(append)
-        return Outcome(append, answers)
+        return append
 
     def _last_number(self, publisher: str) -> int:
         on_its_way = self._numbers.get(publisher)
@@ -221,12 +231,12 @@ class Pubend:
         """The oldest append is on disk: its events are accepted, and may be told to others."""
         append = self._appended.popleft()
         answers: list[Answer] = []
-        for tick, publication in zip(append.ticks, append.publications, strict=True):
-            publisher, n = publication.publisher, publication.n
-            self._of(publisher).add(n, tick)
-            if self._numbers.get(publisher) == n:
-                del self._numbers[publisher]
-            answers.append(Receipt(publisher, n, tick, is_repeat=False))
+        for at, length in _runs(append.publications):
+            first, tick = append.publications[at], append.ticks[at]
+            self._of(first.publisher).add(first.n, tick, length)
+            if self._numbers.get(first.publisher) == first.n + length - 1:
+                del self._numbers[first.publisher]
+            answers.append(Receipt(first.publisher, first.n, tick, is_repeat=False, length=length))
         self.stable = append.ticks[-1]
         return append, answers
 
@@ -307,6 +317,17 @@ class Pubend:
         self.lost.append(robbed)
         self._last = tick
         return robbed
+
+
+def _runs(publications: Sequence[Publication]) -> Iterator[tuple[int, int]]:
+    """Where runs of one publisher's consecutive numbers begin, and how long they are."""
+    at = 0
+    for i in range(1, len(publications)):
+        first, each = publications[at], publications[i]
+        if each.n != first.n + i - at or each.publisher != first.publisher:
+            yield at, i - at
+            at = i
+    yield at, len(publications) - at
 
 
 # Records

@@ -33,17 +33,18 @@ class Receipts:
         self._runs: deque[_Run] = deque()
         self._count = 0
 
-    def add(self, number: int, tick: int) -> None:
-        """Another event was logged."""
+    def add(self, number: int, tick: int, length: int = 1) -> None:
+        """Other events were logged: so many, with consecutive numbers and ticks."""
         assert number > self.last
         assert tick > self.tick
-        self.last, self.tick = number, tick
+        self.last, self.tick = number + length - 1, tick + length - 1
         runs = self._runs
         if runs and (number, tick) == (runs[-1].number + runs[-1].length, runs[-1].tick + runs[-1].length):
-            runs[-1] = runs[-1]._replace(length=runs[-1].length + 1)
+            last = runs[-1]
+            runs[-1] = _Run(last.number, last.tick, last.length + length)
         else:
-            runs.append(_Run(number, tick, 1))
-        self._count += 1
+            runs.append(_Run(number, tick, length))
+        self._count += length
         while self._count - runs[0].length >= RECENT:
             self._count -= runs.popleft().length
 

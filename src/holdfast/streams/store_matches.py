@@ -79,7 +79,7 @@ class MatchesLane:
         """Open a log that was found at start; raises what ``SegmentLog`` does."""
         log = self._opened(pubend)
         self._all[pubend] = _Matches(log, log.last_timestamp, _has_lost_end(log))
-        return MatchesState(log.last_timestamp, log.chopped, log.unsure_through)
+        return MatchesState(log.last_timestamp, log.chopped, log.unsure_through, log.last_matches())
 
     def turn(self, effects: Sequence[_MatchesEffect]) -> list[DiskInput]:
         """Carry out what has come; what is noted first, so that reads find it on disk."""

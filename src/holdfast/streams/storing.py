@@ -236,6 +236,7 @@ class MatchesState:
     last_timestamp: Tick
     chopped: Tick
     unsure_through: Tick
+    matched: Mapping[int, Tick] = field(default_factory=dict)  #: by subscriber the tick of its last match
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.records import HostedRow, PlaceRow
 from holdfast.messages.durable import Portion
 from holdfast.messages.publications import Batch, Publication
 from holdfast.messages.ticks import ORIGIN, Tick
@@ -58,6 +59,9 @@ class Hosted:
         self.constream: Constream | None = None
         self.incarnation = 1  #: of the pubend
         self.created: Tick = ORIGIN  #: up to here there never was anything
+        self.matched: dict[
+            int, Tick
+        ] = {}  #: of readers from before we were started again, their last matches
         self.waiting: dict[int, None] = {}  #: readers to be installed when we are admitted
         self.catchups: dict[int, CatchUp] = {}
         self._reading: dict[int, None] = {}  #: whose matches are being read
@@ -70,7 +74,6 @@ class Hosted:
         self.number = 0
         self.taken = 0  #: the last report that counts at the pubend
         self.reported = (ORIGIN, ORIGIN)
-        self.saved = (ORIGIN, 0)  #: latest_delivered and number, as they are on disk
         self.chopped: Tick = ORIGIN
 
     @property
@@ -89,6 +92,11 @@ class Hosted:
 
     # Being there
 
+    def row(self) -> HostedRow:
+        """What outlives us, as it was last reported."""
+        released, delivered = self.reported
+        return HostedRow(self.incarnation, delivered, self.number, self.created, released)
+
     def open(self, desk: Desk) -> None:
         """Make the filtering log, before anything is in it: one that is missing later was lost."""
         assert self.constream is not None
@@ -101,7 +109,7 @@ class Hosted:
         self.created = created
         self._noted = tick
         self.number = self.taken = number
-        self.saved = (tick, number)
+        self.reported = (self.created, tick)
 
     def resign(self) -> None:
         """Nobody here wants anything any more."""
@@ -116,10 +124,17 @@ class Hosted:
         self.waiting.pop(reader.number, None)
         return start
 
-    def restore(self, reader: Reader, start: Tick, released: Tick) -> None:
+    def restore(self, reader: Reader, place: PlaceRow) -> None:
         """A durable reader that was here before we were started again."""
         assert self.constream is not None
-        self.constream.restore(reader.number, reader.version, start, released)
+        self.constream.restore(
+            reader.number,
+            reader.version,
+            place.start,
+            max(place.released, self.reported[0]),  # nobody here needed what we had reported
+            acknowledged=place.acknowledged,
+            matched=self.matched.pop(reader.number, ORIGIN),
+        )
 
     def remove(self, reader: Reader, desk: Desk) -> None:
         """A reader is gone for good."""
@@ -138,6 +153,7 @@ class Hosted:
         assert constream is not None
         if position is None:
             position = constream.released_by(reader.number)
+        position = constream.skip(reader.number, position)
         reader.told[self._course.pubend] = position
         constream.on_told(reader.number, position)
         if not self._attach(reader, position, desk):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.names import broker_filter
 from holdfast.broker.durable.own import OwnPubend
-from holdfast.broker.durable.records import HOSTED, HostedRow, change
+from holdfast.broker.durable.records import HOSTED, change
 from holdfast.clock import SECOND
 from holdfast.messages.durable import (
     Admit,
@@ -85,9 +85,9 @@ class Letters:
     def _receive(self, letter: Letter) -> None:
         match letter:
             case Requests():
-                self._plane.on_requests(letter)
+                self._plane.pubends.on_requests(letter)
             case Answers():
-                self._plane.on_answers(letter)
+                self._plane.pubends.on_answers(letter)
             case Admit():
                 self._on_admit(letter)
             case Admitted():
@@ -158,8 +158,7 @@ class Letters:
         del self._admitting[course.pubend]
         course.hosted.begin(tick, incarnation, number, created)
         course.hosted.open(self._plane.readers)
-        row = HostedRow(incarnation, tick, number, created)
-        self._plane.saving.add(change(HOSTED, course.pubend, row))
+        self._plane.saving.add(change(HOSTED, course.pubend, course.hosted.row()))
         self._plane.readers.on_admitted(course)
         self._plane.touch(course)
 
@@ -200,7 +199,7 @@ class Letters:
         if told != hosted.reported or not hosted.number:
             hosted.number += 1
             hosted.reported = told
-        row = HostedRow(hosted.incarnation, told[1], hosted.number, hosted.created)
+        row = hosted.row()
         letter = Report("", self._me, course.pubend, hosted.number, *told)
         self._plane.saving.add(change(HOSTED, course.pubend, row), then=lambda: self._send(course, letter))
         if told[0] - hosted.chopped > CHOP_EVERY:
@@ -233,7 +232,9 @@ class Letters:
             self._claim_own(own, letter.delivered)
         report = release.Report(letter.origin, letter.number, letter.released, letter.delivered)
         row = own.on_report(report)
-        answer = Reported(letter.origin, self._me, letter.pubend, letter.number)
+        answer = Reported(letter.origin, self._me, letter.pubend, letter.number, own.core.incarnation)
+        if own.unheard.pop(letter.origin, 0) is None and not own.unheard:
+            self._plane.pubends.open(own)
         if row is not None:
             self._plane.saving.add(row, then=lambda: self.post(answer))
         else:
@@ -243,7 +244,7 @@ class Letters:
         own = self._plane.own.get(letter.pubend)
         if own is not None:
             known = [each for each in own.minima.reports if each.shb == letter.origin]
-            answer = Reported(letter.origin, self._me, letter.pubend, letter.number)
+            answer = Reported(letter.origin, self._me, letter.pubend, letter.number, own.core.incarnation)
             if known and known[0].number < letter.number:
                 self._plane.saving.add(own.remove(letter.origin), then=lambda: self.post(answer))
             else:
@@ -261,6 +262,7 @@ class Letters:
             self._plane.touch(course)
         else:
             course.hosted.taken = max(course.hosted.taken, letter.number)
+            course.hosted.incarnation = max(course.hosted.incarnation, letter.incarnation)
 
     # Release
 

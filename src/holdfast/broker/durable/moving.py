@@ -1,13 +1,16 @@
 """Durable subscriptions that are read at another broker than before (B1.9).
 
 Whoever presents the name reads it, at any broker. A client that keeps its own token says where it stands; for one that
-does not, the broker that has the subscription is asked. Only when the pubends wait for it at its new place is it
+does not, the broker that has the subscription is asked; and of one that does, too, since that broker knows up to where
+nothing was for it. Only when the pubends wait for it at its new place is it
 forgotten at the old one: nothing that it has not acknowledged goes in between. Each move has its number, the epoch, so
-that an old one, heard of late, undoes nothing.
+that an old one, heard of late, undoes nothing. It is a time by the wall clock, and above the last one's: so a broker
+that was down, and has not heard of the last move, knows whether its client came after it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +18,9 @@ from holdfast.broker.durable.reader import Reader
 from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken
-from holdfast.messages.subscriptions import Refused, Resume
+from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken, Stand
+from holdfast.messages.subscriptions import Durable, Refused, Resume
+from holdfast.messages.ticks import Tick
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
 
@@ -25,8 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Moving"]
 
-#: So long a broker is asked where a subscription stands.
+#: So long a broker is asked where a subscription stands; less, if its client has a token.
 FETCH_WITHIN_NS: Final = 5 * SECOND
+CHECK_WITHIN_NS: Final = 3 * SECOND // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Moving:
     ) -> None:
         """Ask a broker where a subscription stands; then it is read here."""
         assert resume.durable is not None
-        until = self._plane.now + FETCH_WITHIN_NS
+        until = self._plane.now + (FETCH_WITHIN_NS if resume.token is None else CHECK_WITHIN_NS)
         wish = _Wish(port, port.connection, subscription, filter, resume, broker, until)
         self._wishes[resume.durable] = wish
         self._ask(resume.durable, wish)
@@ -83,6 +88,9 @@ class Moving:
                 del self._wishes[durable]
             elif self._plane.now < wish.until:
                 self._ask(durable, wish)
+            elif wish.resume.token is not None:
+                del self._wishes[durable]
+                self._plane.readers.take_over(wish.port, wish.subscription, wish.filter, wish.resume)
             else:
                 del self._wishes[durable]
                 problem = f"{durable!r} is kept at {wish.broker}, which does not answer: come later, or with its token"
@@ -95,7 +103,7 @@ class Moving:
         reader = readers.durable.get(letter.durable)
         if reader is not None and reader.port is not None:
             readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
-        places = None if reader is None else readers.places_of(reader)
+        places = None if reader is None else readers.stands(reader)
         answer = Fetched(letter.origin, self._plane.name, letter.durable, places)
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
@@ -108,7 +116,7 @@ class Moving:
             return
         resume = wish.resume
         if letter.places is not None:
-            resume = replace(resume, token={pubend: (0, tick) for pubend, tick in letter.places.items()})
+            resume = replace(resume, token=_token(resume.token, letter.places))
         self._plane.readers.take_over(wish.port, wish.subscription, wish.filter, resume)
 
     # That it is here now
@@ -131,6 +139,11 @@ class Moving:
         if reader is None or reader.durable is None or reader.durable.epoch >= letter.epoch:
             self._plane.letters.post(answer)
             return
+        if reader.port is not None and reader.seated_on > letter.epoch:  # its client has come back since
+            reader.durable = Durable(letter.durable, reader.seated_on)
+            reader.moved_from[letter.origin] = letter.epoch
+            readers.save(reader)
+            return
         if reader.port is not None:
             readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
         readers.remove(reader)
@@ -141,3 +154,17 @@ class Moving:
         if reader is not None and letter.origin in reader.moved_from:
             del reader.moved_from[letter.origin]
             self._plane.readers.save(reader)
+
+
+def _token(
+    token: Mapping[str, tuple[int, Tick]] | None, stands: Mapping[str, Stand]
+) -> dict[str, tuple[int, Tick]]:
+    """Where a subscription goes on: what its client says counts, and what is known to be nothing is left out."""
+    if token is None:
+        return {pubend: (0, stand.released) for pubend, stand in stands.items()}
+    found = dict(token)
+    for pubend, (start, acknowledged, released) in stands.items():
+        incarnation, tick = token.get(pubend, (0, start))
+        if tick >= acknowledged:
+            found[pubend] = incarnation, max(tick, released)
+    return found

@@ -18,10 +18,9 @@ from holdfast.messages.durable import Run
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Lost, Tick
 from holdfast.storage.tables import Change
-from holdfast.streams.pubend import Answer, Kept, Pubend, Receipt, Request
+from holdfast.streams.pubend import Answer, Kept, Outcome, Pubend, Receipt, Request
 from holdfast.streams.release import Facts, MaxBytes, MaxRetain, Minima, Policy, Release, Report, release
 from holdfast.streams.storing import AppendEvents, LogState
-from holdfast.streams.tick import laid_out
 
 __all__ = ["OwnPubend", "runs_of"]
 
@@ -47,6 +46,8 @@ class OwnPubend:
         self.minima = Minima(reports=reports)
         self.is_announced = False  #: the network knows it
         self.held: list[tuple[Request, str | None]] = []  #: what came before it was
+        #: Brokers that may know more of it than its log does, and have not been heard since we were started again.
+        self.unheard: dict[str, None] = {}
         self.origins: dict[
             str, str | None
         ] = {}  #: from which broker a publisher's requests come; None: it is here
@@ -55,6 +56,7 @@ class OwnPubend:
         self.failure: str | None = None  #: nothing can be logged any more, and why
         self.size = 0 if log is None else sum(size for _, size in log.segments)
         self.segments: Sequence[tuple[Tick, int]] = () if log is None else log.segments
+        self.is_begun = kept.upto > kept.created  #: it is on disk that there are events
         self.saved_size = self.size  #: when the marks of publishers were last saved
         self.is_releasing = False
         self.absent_since: dict[str, int] = {}  #: brokers that are expected, and have no subscribers
@@ -85,11 +87,24 @@ class OwnPubend:
                 knowledge.add_silence(after, upto)
         return base
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes events."""
+        return self.is_announced and not self.unheard and self.failure is None
+
     # Publishing
 
+    def take(
+        self, publications: Sequence[Publication], now: Tick
+    ) -> tuple[AppendEvents | None, list[Answer]]:
+        """Take what a publisher here sends; what is to be appended, and what can be answered at once."""
+        return self._outcome(self.core.take(publications, now), now)
+
     def publish(self, requests: Sequence[Request], now: Tick) -> tuple[AppendEvents | None, list[Answer]]:
-        """Take requests; what is to be appended, and what can be answered at once."""
-        outcome = self.core.publish(requests, now)
+        """Take requests from elsewhere."""
+        return self._outcome(self.core.publish(requests, now), now)
+
+    def _outcome(self, outcome: Outcome, now: Tick) -> tuple[AppendEvents | None, list[Answer]]:
         if outcome.append is None:
             return None, outcome.answers
         self._active_at = now
@@ -101,16 +116,11 @@ class OwnPubend:
         self.size = size
         self.refusal = None
         answers: list[Answer] = []
-        ticks: list[Tick] = []
-        publications: list[Publication] = []
         for _ in range(appends):
             append, accepted = self.core.on_stable()
-            ticks += append.ticks
-            publications += append.publications
+            knowledge = self.course.knowledge
+            knowledge.extend(max(knowledge.edge, self._base), append.ticks, append.publications)
             answers += accepted
-        after = max(self.course.knowledge.edge, self._base)
-        columns = laid_out([(after, ticks[-1])], ticks, publications)
-        self.course.learn(Items(self.core.name, ABSOLUTE, *columns))
         return answers
 
     def on_refused(self, reason: str, *, is_final: bool) -> list[Answer]:
@@ -229,11 +239,11 @@ def replace_end(piece: Release, upto: Tick) -> Release:
 
 
 def runs_of(receipts: Sequence[Receipt]) -> tuple[Run, ...]:
-    """Receipts of one publisher, in order, as runs."""
+    """Receipts of one publisher, in order, as runs that are as long as can be."""
     runs: list[Run] = []
-    for _, n, tick, _ in receipts:
-        if runs and (n, tick) == (runs[-1].n + runs[-1].length, runs[-1].tick + runs[-1].length):
-            runs[-1] = Run(runs[-1].n, runs[-1].tick, runs[-1].length + 1)
+    for _, n, tick, _, length in receipts:
+        if runs and tick and (n, tick) == (runs[-1].n + runs[-1].length, runs[-1].tick + runs[-1].length):
+            runs[-1] = Run(runs[-1].n, runs[-1].tick, runs[-1].length + length)
         else:
-            runs.append(Run(n, tick, 1))
+            runs.append(Run(n, tick, length))
     return tuple(runs)

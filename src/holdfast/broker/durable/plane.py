@@ -9,33 +9,33 @@ What is to be done is gathered during a step and taken at its end, in order (``s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from holdfast.broker.clients import Clients
+from holdfast.broker.durable.beyond import Beyond
 from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.letters import Letters
 from holdfast.broker.durable.moving import Moving
-from holdfast.broker.durable.names import RESERVED, broker_in, pubend_filter, pubend_in, stream_in
+from holdfast.broker.durable.names import RESERVED, broker_in, pubend_in, stream_in
 from holdfast.broker.durable.operating import Operating
-from holdfast.broker.durable.own import OwnPubend, runs_of
-from holdfast.broker.durable.publishing import Errands, pubend_for
+from holdfast.broker.durable.own import OwnPubend
+from holdfast.broker.durable.pubends import OnSafe, Pubends
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.readers import Readers
 from holdfast.broker.durable.recovery import recover
 from holdfast.broker.durable.saving import Saving
-from holdfast.broker.settings import Routing, Settings, Stream
+from holdfast.broker.settings import Routing, Settings
 from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.errors import MalformedEvent, PeersFault
-from holdfast.events.packed import unpack
 from holdfast.filters.expression import Filter
 from holdfast.filters.topic import TopicPattern, parse_pattern
 from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Answers, Letter, Logged, Requests
+from holdfast.messages.durable import Letter
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Publication, Rejected
-from holdfast.messages.streams import Guarantee, Order
+from holdfast.messages.publications import Publication
+from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import Resume
 from holdfast.messages.ticks import (
     ABSOLUTE,
@@ -54,10 +54,8 @@ from holdfast.node.interest import Interest
 from holdfast.node.node import Node
 from holdfast.node.station import Station
 from holdfast.overlay.transport import Log, Send, Trace
-from holdfast.routing import filtering
 from holdfast.routing.port import ClientPort, Port
 from holdfast.streams.istream import Receiver
-from holdfast.streams.pubend import Answer, Hole, Kept, Receipt, Refusal, Request
 from holdfast.streams.storing import (
     DiskInput,
     EventsChopped,
@@ -94,33 +92,32 @@ class DurablePlane:
         clients: Clients,
         counters: Counters,
         new_id: Callable[[], SubscriptionId],
-        on_safe: Callable[[ClientPort, Sequence[int]], None],
+        on_safe: OnSafe,
     ) -> None:
         self._settings = settings
         self._me = self.name = settings.name
         self._node = node
-        self._clients = clients
         self._counters = counters
         self.new_id = new_id
-        self._on_safe = on_safe
         self._floods = settings.routing is Routing.FLOODING
         self.streams = {each.name: each for each in settings.streams if each.guarantee is Guarantee.DURABLE}
         self._patterns = {
             name: [parse_pattern(each) for each in stream.topics] for name, stream in self.streams.items()
         }
+        self._beyond = Beyond(node.table)
         self.saving = Saving()
         self.readers = Readers(settings, self, self.saving, counters)
         self.letters = Letters(self)
         self.moving = Moving(self)
         self.operating = Operating(self, settings.expire_after_ns)
         self.courses: dict[str, Course] = {}
-        self.own: dict[str, OwnPubend] = {}
+        self.pubends = Pubends(self, clients, counters, on_safe)
+        self.own = self.pubends.own
         self._announced: dict[
             SubscriptionId, Callable[[], None]
         ] = {}  #: what follows when the network knows them
         self.ways: dict[str, Interest] = {}  #: to pubends
         self.brokers: dict[str, Interest] = {}  #: and to brokers
-        self._errands = Errands(self._me, self._request, self._answer)
         self._wants_heard: dict[str, Version] = {}  #: by station
         self._wants_said: dict[str, Version] = {}
         self._sink = Port("")  #: for what is no client's
@@ -153,7 +150,7 @@ class DurablePlane:
         """What is not where it should be: not on disk, not answered, not told to somebody who is there."""
         unstable = sum(own.core.unstable + len(own.held) for own in self.own.values())
         behind = sum(course.hosted.is_behind for course in self.courses.values() if course.is_wanted)
-        return unstable + behind + self._errands.count + sum(map(self._awaited, self.own.values()))
+        return unstable + behind + self.pubends.unanswered + sum(map(self._awaited, self.own.values()))
 
     def _awaited(self, own: OwnPubend) -> int:
         """How many brokers that have subscribers and can be reached have not had everything of a pubend of ours."""
@@ -227,6 +224,7 @@ class DurablePlane:
     def _on_way(self, pubend: str, interest: Interest) -> None:
         self.ways[pubend] = interest
         course = self.course(pubend)
+        course.hosted.taken = 0  # it may have been started again, and wants to hear how far we are
         if not course.is_known:  # others may have followed it before we heard of it
             course.is_known = True
             self.letters.on_new(course)
@@ -304,41 +302,9 @@ class DurablePlane:
 
     # Publishing
 
-    def publish(self, port: ClientPort, name: str, publications: list[Publication]) -> None:
+    def publish(self, port: ClientPort, stream: str, publications: list[Publication]) -> None:
         """A client's events, all of one stream."""
-        stream = self.streams[name]
-        pubend = pubend_for(stream, port.name, self._me)
-        if stream.order is Order.TOTAL and stream.sequencer not in (None, self._me):
-            self._errands.publish(pubend, port.name, publications, self.now)
-            return
-        own = self.own.get(pubend) or self.create(pubend, stream)
-        self._log(own, [Request(-1, each) for each in publications], None)
-
-    def create(self, pubend: str, stream: Stream) -> OwnPubend:
-        """A pubend begins: it is saved and made known before it takes events."""
-        course = self.course(pubend)
-        course.is_own = True
-        own = self.own[pubend] = OwnPubend(course, stream, Kept(created=self.clock - 1), None, ())
-        self.saving.add(own.row(), then=lambda: self.make_known(own))
-        return own
-
-    def make_known(self, own: OwnPubend) -> None:
-        """Announce a pubend of ours."""
-        self.announce(pubend_filter(own.core.name), lambda: self._on_known(own))
-
-    def _on_known(self, own: OwnPubend) -> None:
-        """Everybody knows a pubend: it is waited for those who have subscribers, and takes events."""
-        if own.is_announced:
-            return
-        own.is_announced = True
-        if not own.minima.reports:
-            for shb in self.hosts_for(own.stream.name):
-                self.saving.add(own.expect(shb))
-        own.course.is_known = True
-        self.letters.on_new(own.course)
-        held, own.held = own.held, []
-        for request, origin in held:
-            self._log(own, [request], origin)
+        self.pubends.publish(port, self.streams[stream], publications)
 
     def hosts_for(self, stream: str) -> list[str]:
         """The brokers that have subscribers for a stream."""
@@ -348,86 +314,6 @@ class DurablePlane:
             if is_other and self.is_for(interest.filter.pattern, stream):
                 found[interest.subscription.subscriber] = None
         return list(found)
-
-    def _log(self, own: OwnPubend, requests: Sequence[Request], origin: str | None) -> None:
-        for request in requests:
-            own.origins[request.publication.publisher] = origin
-        if not own.is_announced:
-            own.held += [(request, origin) for request in requests]
-            return
-        if own.failure is not None:
-            self._answer_own(
-                own,
-                [Refusal(each.publication.publisher, each.publication.n, own.failure) for each in requests],
-            )
-            return
-        append, answers = own.publish(requests, self.clock)
-        if append is not None:
-            self.emit(append)
-        self._answer_own(own, answers)
-
-    def _answer_own(self, own: OwnPubend, answers: Sequence[Answer]) -> None:
-        """Answers of a pubend of ours, to publishers here or to the broker they are at."""
-        by_publisher: dict[str, list[Answer]] = {}
-        for answer in answers:
-            by_publisher.setdefault(answer.publisher, []).append(answer)
-        for publisher, found in by_publisher.items():
-            origin = own.origins.get(publisher)
-            letter = self._as_letter(own, publisher, origin or self._me, found)
-            if origin is None:
-                self._answer(letter)
-            else:
-                self.letters.post(letter)
-
-    def _as_letter(self, own: OwnPubend, publisher: str, to: str, answers: Sequence[Answer]) -> Answers:
-        receipts = [each for each in answers if isinstance(each, Receipt)]
-        holes = [each.last for each in answers if isinstance(each, Hole)]
-        return Answers(
-            to,
-            self._me,
-            own.core.name,
-            own.core.incarnation,
-            publisher,
-            runs_of([each for each in receipts if not each.is_repeat]),
-            runs_of([each for each in receipts if each.is_repeat]),
-            tuple((each.n, each.reason) for each in answers if isinstance(each, Refusal)),
-            holes[0] if holes else None,
-        )
-
-    def _answer(self, answers: Answers) -> None:
-        """Tell a publisher here."""
-        port = self._clients.get(answers.publisher)
-        if port is None:
-            return
-        numbers = [n for run in (*answers.logged, *answers.repeats) for n in range(run.n, run.n + run.length)]
-        if port.connection is not None:
-            messages: list[Message] = [Rejected(n, reason) for n, reason in answers.refused]
-            if numbers:
-                messages.append(Logged(answers.pubend, answers.incarnation, answers.logged, answers.repeats))
-            if messages:
-                self.emit(Send(port.connection, messages))
-        self._counters.rejected += len(answers.refused)
-        self._on_safe(port, [*numbers, *(n for n, _ in answers.refused)])
-
-    def _request(self, pubend: str, letter: Requests) -> None:
-        """Requests for a pubend elsewhere."""
-        way = self.ways.get(pubend)
-        if way is not None:
-            to = way.subscription.subscriber
-            self.letters.post(Requests(to, self._me, pubend, letter.previous, letter.batch))
-
-    def on_requests(self, letter: Requests) -> None:
-        """Publishers at another broker publish here."""
-        own = self.own.get(letter.pubend)
-        if own is not None:
-            requests = [
-                Request(*pair) for pair in zip(letter.previous, letter.batch.publications, strict=True)
-            ]
-            self._log(own, requests, letter.origin)
-
-    def on_answers(self, letter: Answers) -> None:
-        """A pubend elsewhere has answered."""
-        self._errands.on_answers(letter, self.now)
 
     # Neighbours
 
@@ -517,13 +403,16 @@ class DurablePlane:
         match done:
             case EventsStable(pubend, appends, size):
                 own = self.own[pubend]
-                self._answer_own(own, own.on_stable(appends, size))
+                self.pubends.answer(own, own.on_stable(appends, size))
+                if not own.is_begun:  # from now on a log that is missing was lost
+                    own.is_begun = True
+                    self.saving.add(own.row())
                 self.touch(own.course)
             case EventsRefused(pubend, reason, is_final):
                 own = self.own[pubend]
                 level = "error" if is_final else "warning"
                 self.emit(Log(level, "events cannot be logged", {"pubend": pubend, "reason": reason}))
-                self._answer_own(own, own.on_refused(reason, is_final=is_final))
+                self.pubends.answer(own, own.on_refused(reason, is_final=is_final))
             case EventsRead():
                 self._on_read(done)
             case EventsChopped(pubend, _, segments):
@@ -608,7 +497,7 @@ class DurablePlane:
                 self.touch(course)
         self._say_all_wants()
         self.readers.greet_late()
-        self._errands.repeat(self.now)
+        self.pubends.repeat()
         if self.now >= self._report_at:
             self._report_at = self.now + self._settings.report_every_ns
             self.saving.try_again()
@@ -675,21 +564,11 @@ class DurablePlane:
             if len(items) or items.lost:
                 self._say_items(name, items)
 
-    def _wanted(self, followers: Any, publications: Sequence[Publication]) -> dict[str, list[int]]:
+    def _wanted(self, followers: Iterable[str], publications: Sequence[Publication]) -> dict[str, list[int]]:
         """By follower the positions of what somebody beyond it wants."""
         if self._floods:
             return {name: list(range(len(publications))) for name in followers}
-        found: dict[str, list[int]] = {name: [] for name in followers}
-        if not publications:
-            return found
-        events = [unpack(publication.event) for publication in publications]
-        for port in filtering.gather(self._node.table, events, None):
-            at, _ = port.take_share()
-            if isinstance(port, Station):
-                for name in port.path:
-                    if name in found:
-                        found[name] = sorted({*found[name], *at}) if found[name] else at
-        return found
+        return self._beyond.wanted(followers, publications)
 
     def _say_items(self, name: str, items: Items) -> None:
         if self._settings.trace_forwards:

@@ -48,6 +48,7 @@ class Reader:
     moved_from: dict[str, int] = field(
         default_factory=dict
     )  #: brokers it may still be at, with the epoch there
+    seated_on: Tick = 0  #: when its client came, by the wall clock
     pins: dict[str, int] = field(
         default_factory=dict
     )  #: by pubend, the report from which on it is waited for

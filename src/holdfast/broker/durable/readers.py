@@ -13,6 +13,7 @@ from typing import Protocol
 from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.records import (
+    HOSTED,
     PLACES,
     READERS,
     PlaceRow,
@@ -30,7 +31,7 @@ from holdfast.filters.expression import Filter
 from holdfast.filters.subject import Subject
 from holdfast.identity import SubscriptionId
 from holdfast.matching.engine import new_index
-from holdfast.messages.durable import Acknowledge, Ousted, Portion, Saved
+from holdfast.messages.durable import Acknowledge, Ousted, Portion, Saved, Stand
 from holdfast.messages.publications import Publication
 from holdfast.messages.subscriptions import Confirmed, Durable, Partition, Refused, Resume, Upgraded
 from holdfast.messages.ticks import ORIGIN, Tick
@@ -40,6 +41,9 @@ from holdfast.overlay.transport import Send, Trace
 from holdfast.routing.port import ClientPort, Port
 
 __all__ = ["Network", "Readers"]
+
+#: So many answers of the matching engine are remembered as readers; then all are forgotten.
+ANSWERS_MAX: int = 10_000
 
 #: A token may be so far ahead of our clock; beyond that it is none of this network's.
 AHEAD_MAX: int = 60 * SECOND // 1_000
@@ -111,6 +115,7 @@ class Readers:
         self._index = new_index()
         self._slots: dict[int, int] = {}  #: by reader
         self._by_slot: dict[int, int] = {}
+        self._answers: dict[tuple[int, ...], list[int]] = {}  #: for the slots that match, the readers
         self._dirty: dict[tuple[int, str], None] = {}  #: places that are not on disk as they are
         #: By pubend, of readers that are not confirmed yet since we started.
         self._kept: dict[str, dict[int, PlaceRow]] = {}
@@ -125,12 +130,20 @@ class Readers:
         self._network.emit(effect)
 
     def matches(self, publications: Sequence[Publication]) -> list[list[int]]:
-        """For each event the readers it is for, ascending."""
+        """For each event the readers it is for, ascending; of events that are for the same ones, the same list."""
         if not self._slots or not publications:
             return [[] for _ in publications]
-        by_slot = self._by_slot
-        found = self._index.match([unpack(publication.event) for publication in publications])
-        return [sorted([by_slot[slot] for slot in slots]) for slots in found]
+        if len(self._answers) > ANSWERS_MAX:
+            self._answers.clear()
+        by_slot, answers = self._by_slot, self._answers
+        matches = []
+        for slots in self._index.match([unpack(publication.event) for publication in publications]):
+            key = tuple(slots)
+            found = answers.get(key)
+            if found is None:
+                found = answers[key] = sorted([by_slot[slot] for slot in slots])
+            matches.append(found)
+        return matches
 
     def accepted(self, reader: Reader, publications: Sequence[Publication]) -> list[int]:
         """The positions of what one reader wants."""
@@ -178,6 +191,7 @@ class Readers:
         slot = self._index.add(reader.filter)
         self._slots[reader.number] = slot
         self._by_slot[slot] = reader.number
+        self._answers.clear()
         if reader.durable is not None:
             self.durable[reader.durable.name] = reader
 
@@ -212,7 +226,7 @@ class Readers:
         if known is not None and known != filter:
             problem = f"{resume.durable!r} is a durable subscription to {known}, and not to {filter}"
             self._refuse(port, subscription, problem, "durable")
-        elif elsewhere is not None and resume.token is None:
+        elif elsewhere is not None:
             self._network.fetch(elsewhere.subscription.subscriber, port, subscription, filter, resume)
         else:
             self.take_over(port, subscription, filter, resume)
@@ -245,9 +259,9 @@ class Readers:
         self._seat(reader, port, subscription.number, resume)
 
     def _create(self, name: str, filter: Filter, elsewhere: Interest | None) -> Reader:
-        epoch, moved_from = 1, {}
+        epoch, moved_from = self._network.clock, {}
         if elsewhere is not None and elsewhere.durable is not None:
-            epoch = elsewhere.durable.epoch + 1
+            epoch = max(epoch, elsewhere.durable.epoch + 1)
             moved_from[elsewhere.subscription.subscriber] = elsewhere.durable.epoch
         reader = Reader(self._next_number(), filter, Durable(name, epoch), Port(name), self._network.new_id())
         reader.moved_from = moved_from
@@ -273,7 +287,7 @@ class Readers:
         reader.credit, reader.resume = max(0, resume.credit), resume
         self._network.direct(reader)
         reader.is_greeted = False
-        reader.away_since = 0
+        reader.away_since, reader.seated_on = 0, self._network.clock
         self._by_port.setdefault(port, {})[number] = reader
         if reader.is_confirmed:
             self._greet(reader)
@@ -303,11 +317,12 @@ class Readers:
     def on_subscribed(self, own: SubscriptionId, partial: tuple[Partition, ...], version: int) -> None:
         """The network knows a subscription: from now on its events come."""
         reader = self._by_own[own]
-        reader.is_confirmed, reader.version, reader.partial = True, version, partial
+        reader.version, reader.partial = version, partial
         self._network.direct(reader)
         reader.confirmed_at, reader.confirmed_on = self._network.now, self._network.clock
         for course in self._network.courses_for(reader.filter):
             self.meet(reader, course, ORIGIN if reader.is_restored else None)
+        reader.is_confirmed = True  # not before: it is told when all is in place
         self.save(reader)
         self._greet(reader)
 
@@ -338,7 +353,7 @@ class Readers:
         hosted = course.hosted
         kept = self._kept.get(course.pubend, {}).pop(reader.number, None)
         if kept is not None:
-            hosted.restore(reader, kept.start, kept.released)
+            hosted.restore(reader, kept)
         else:
             hosted.install(reader, self._position(reader, course))
         reader.awaited.pop(course.pubend, None)
@@ -448,18 +463,18 @@ class Readers:
         course.hosted.start(reader, None, self)
         self._network.touch(course)
 
-    def places_of(self, reader: Reader) -> dict[str, Tick]:
-        """What a durable subscription has acknowledged, by pubend."""
-        places = {
-            pubend: rows[reader.number].released
+    def stands(self, reader: Reader) -> dict[str, Stand]:
+        """Where a durable subscription stands, by pubend."""
+        found = {
+            pubend: Stand(row.start, row.acknowledged, row.released)
             for pubend, rows in self._kept.items()
-            if reader.number in rows
+            if (row := rows.get(reader.number)) is not None
         }
         for course in self._network.courses_for(reader.filter):
             constream = course.hosted.constream
             if constream is not None and reader.number in constream:
-                places[course.pubend] = constream.released_by(reader.number)
-        return places
+                found[course.pubend] = constream.stand(reader.number)
+        return found
 
     # Reading
 
@@ -511,6 +526,9 @@ class Readers:
             course.hosted.install(reader, position)
             reader.pins[course.pubend] = course.hosted.number + 1
             self._dirty[reader.number, course.pubend] = None
+            hosted = course.hosted
+            hosted.reported = (min(position, hosted.reported[0]), hosted.reported[1])  # it is needed again
+            self._saving.add(change(HOSTED, course.pubend, hosted.row()))
         self.save(reader)
 
     # Leaving
@@ -574,6 +592,7 @@ class Readers:
                 self._saving.add(change(PLACES, joined(*key), None))
         slot = self._slots.pop(reader.number)
         del self._by_slot[slot]
+        self._answers.clear()
         self._index.remove(slot)
         del self.readers[reader.number]
         del self._by_own[reader.own]
@@ -612,7 +631,8 @@ class Readers:
             constream = None if course is None else course.hosted.constream
             if reader.durable is None or constream is None or number not in constream:
                 continue
-            row = PlaceRow(constream.start_of(number), constream.released_by(number))
+            stand = constream.stand(number)
+            row = PlaceRow(stand.start, stand.released, stand.acknowledged)
             self._saving.add(change(PLACES, joined(number, pubend), row))
 
     def restore(

@@ -59,12 +59,13 @@ class ReportRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class HostedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How far a pubend was handed out here, and the number of our last report to it."""
+    """How far a pubend was handed out here, up to where nobody here needs it, and our last report to it."""
 
     incarnation: int
     delivered: int
     number: int
     created: int
+    released: int
 
 
 class ReaderRow(msgspec.Struct, frozen=True, array_like=True):
@@ -82,6 +83,7 @@ class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     start: int
     released: int
+    acknowledged: int
 
 
 _Row = TypeVar("_Row", Kept, int, ReportRow, HostedRow, ReaderRow, PlaceRow)

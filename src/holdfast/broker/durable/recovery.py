@@ -83,7 +83,7 @@ def recover(plane: DurablePlane, recovered: Recovered) -> None:
         pubend = pubend_name(stream.name, plane.name, 0)
         is_here = stream.order is Order.TOTAL and stream.sequencer in (None, plane.name)
         if is_here and pubend not in plane.own:
-            plane.create(pubend, stream)
+            plane.pubends.create(pubend, stream)
 
 
 def _recover_own(plane: DurablePlane, recovered: Recovered) -> None:
@@ -103,16 +103,18 @@ def _recover_own(plane: DurablePlane, recovered: Recovered) -> None:
         kept.lease = max(kept.lease, leases.get(pubend, 0))
         log = recovered.logs.get(pubend)
         known = max([kept.upto, kept.lease, *(report.delivered for report in reports.get(pubend, ()))])
-        if (log is None or not log.last) and known > kept.created:  # it had events, or said that it had none
-            kept.lost.append(Lost(kept.created, known, GONE))
+        forgotten = kept.released[-1].upto if kept.released else kept.created
+        if (log is None or not log.segments) and kept.upto > forgotten:  # it had events
+            kept.lost.append(Lost(forgotten, known, GONE))
         for lost in () if log is None else log.lost:
             fields = {"pubend": pubend, "after": lost.after, "upto": lost.upto, "reason": lost.reason}
             plane.emit(Log("error", "a log is damaged", fields))
         course = plane.course(pubend)
         course.is_own = True
         own = OwnPubend(course, stream, kept, log, reports.get(pubend, ()))
+        own.unheard = {report.shb: None for report in own.minima.reports if report.shb != plane.name}
         plane.own[pubend] = own
-        plane.make_known(own)
+        plane.pubends.make_known(own)
 
 
 def _recover_hosted(plane: DurablePlane, recovered: Recovered) -> None:
@@ -123,7 +125,12 @@ def _recover_hosted(plane: DurablePlane, recovered: Recovered) -> None:
             if found is None or found.unsure_through:
                 fields = {"pubend": pubend, "upto": kept.delivered}
                 plane.emit(Log("error", "a filtering log is damaged, and all is filtered again", fields))
-            plane.course(pubend).hosted.begin(kept.delivered, kept.incarnation, kept.number, kept.created)
+            hosted = plane.course(pubend).hosted
+            hosted.begin(kept.delivered, kept.incarnation, kept.number, kept.created)
+            hosted.reported = (kept.released, kept.delivered)
+            if found is not None:
+                unsure = found.unsure_through  # whoever's records are broken may have matched
+                hosted.matched = {each: max(tick, unsure) for each, tick in found.matched.items()}
 
 
 def _recover_readers(plane: DurablePlane, recovered: Recovered) -> None:
@@ -139,7 +146,8 @@ def _recover_readers(plane: DurablePlane, recovered: Recovered) -> None:
             continue
         place = read(PLACES, key, value, PlaceRow)
         if pubend not in recovered.matches:  # nothing is left of it: everything is filtered again
-            place = PlaceRow(read(HOSTED, pubend, hosted, HostedRow).delivered, place.released)
+            start = read(HOSTED, pubend, hosted, HostedRow).delivered
+            place = PlaceRow(start, place.acknowledged, place.acknowledged)
         places.append((int(number), pubend, place))
     plane.readers.restore(rows, places)
     for reader in plane.readers.readers.values():

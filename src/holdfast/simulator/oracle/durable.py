@@ -2,7 +2,8 @@
 
 It stands where a transcript would and is told nothing by the nodes but what they do:
 
-- I17: without early release no pubend forgets what a durable subscription that stands has not acknowledged.
+- I17: without early release no pubend forgets an event that matches a durable subscription that stands and has not
+  acknowledged it.
 - I18: no event becomes stable at two ticks.
 - I19: no event gets a tick of which anybody was told before that it is past.
 - I20: whoever tells of a tick tells of the same event, and nobody calls it silent for all.
@@ -12,14 +13,19 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.clock import SECOND, Instant
+from holdfast.events.packed import unpack
+from holdfast.filters.evaluate import compile_filter
+from holdfast.filters.parse import parse_filter
+from holdfast.filters.subject import Subject
 from holdfast.identity import EventId
 from holdfast.messages.durable import Acknowledge, Portion
 from holdfast.messages.message import Message
+from holdfast.messages.publications import Publication
 from holdfast.messages.subscriptions import Confirmed, Subscribe, Unsubscribe
 from holdfast.messages.ticks import ABSOLUTE, Items
 from holdfast.overlay.transport import Received, Send
@@ -35,6 +41,7 @@ __all__ = ["DurableOracle"]
 class _Kept:
     """A durable subscription that its subscriber knows to stand."""
 
+    matches: Callable[[Subject], bool]
     start: dict[str, int] | None  #: by pubend; None: not all pubends were reached
     acknowledged: dict[str, int] = field(default_factory=dict)
 
@@ -53,19 +60,22 @@ class _Pubend:
     asserted: int = 0  #: the highest tick that anybody was told is past
     chopped: int = 0
     ticks: list[int] = field(default_factory=list)  #: with an event, ascending
-    events: dict[int, EventId] = field(default_factory=dict)
-    pending: list[Sequence[tuple[int, EventId]]] = field(default_factory=list)  #: appends that are not stable
+    events: dict[int, Publication] = field(default_factory=dict)
+    pending: list[Sequence[tuple[int, Publication]]] = field(
+        default_factory=list
+    )  #: appends that are not stable
 
-    def note(self, tick: int, event: EventId) -> EventId:
+    def note(self, tick: int, event: Publication) -> Publication:
         """An event stands at a tick; the one that stood there first."""
         if tick not in self.events:
             insort(self.ticks, tick)
             self.events[tick] = event
         return self.events[tick]
 
-    def has_events_within(self, lo: int, hi: int) -> bool:
-        """Whether any event stands strictly between two ticks."""
-        return bisect_right(self.ticks, lo) < bisect_left(self.ticks, hi)
+    def within(self, lo: int, hi: int) -> list[Publication]:
+        """The events strictly between two ticks."""
+        ticks = self.ticks[bisect_right(self.ticks, lo) : bisect_left(self.ticks, hi)]
+        return [self.events[tick] for tick in ticks]
 
 
 class DurableOracle(Transcript):
@@ -76,7 +86,9 @@ class DurableOracle(Transcript):
         self._has_lines = lines_max > 0
         self._pubends: defaultdict[str, _Pubend] = defaultdict(_Pubend)
         self._stable: dict[EventId, tuple[str, int]] = {}
-        self._asked: dict[tuple[str, int], str | None] = {}  #: durable names, by subscriber and its number
+        self._asked: dict[
+            tuple[str, int], tuple[str, str]
+        ] = {}  #: durable name and filter, by subscriber and number
         self._kept: dict[str, _Kept] = {}
         self._found: list[Violation] = []
 
@@ -140,56 +152,55 @@ class DurableOracle(Transcript):
 
     def _on_append(self, append: AppendEvents) -> Iterable[str]:
         pubend = self._pubends[append.pubend]
-        records = [
-            (tick, EventId(each.publisher, each.n))
-            for tick, each in zip(append.ticks, append.publications, strict=True)
-        ]
+        records = list(zip(append.ticks, append.publications, strict=True))
         pubend.pending.append(records)
         for tick, event in records:
             if tick <= pubend.asserted:
-                yield f"I19: {event} gets tick {tick} of {append.pubend}, and {pubend.asserted} was said to be past"
+                yield f"I19: {_id(event)} gets tick {tick} of {append.pubend}, and {pubend.asserted} was past"
 
     def _on_stable(self, name: str, appends: int) -> Iterable[str]:
         pubend = self._pubends[name]
         done, pubend.pending = pubend.pending[:appends], pubend.pending[appends:]
         for tick, event in (record for records in done for record in records):
-            place = self._stable.setdefault(event, (name, tick))
+            place = self._stable.setdefault(_id(event), (name, tick))
             if place != (name, tick):
-                yield f"I18: {event} is stable at {name} {tick} and at {place[0]} {place[1]}"
+                yield f"I18: {_id(event)} is stable at {name} {tick} and at {place[0]} {place[1]}"
             yield from self._on_event(name, tick, event)
 
-    def _on_event(self, name: str, tick: int, event: EventId) -> Iterable[str]:
-        known = self._pubends[name].note(tick, event)
-        if known != event:
-            yield f"I20: {event} at tick {tick} of {name}, where {known} stands"
+    def _on_event(self, name: str, tick: int, event: Publication) -> Iterable[str]:
+        known = _id(self._pubends[name].note(tick, event))
+        if known != _id(event):
+            yield f"I20: {_id(event)} at tick {tick} of {name}, where {known} stands"
 
     # Release
 
     def _on_confirmed(self, subscriber: str, message: Confirmed) -> None:
-        name = self._asked.get((subscriber, message.subscription.number))
-        if name is not None and name not in self._kept:
+        name, filter = self._asked.get((subscriber, message.subscription.number), ("", ""))
+        if name and name not in self._kept:
             token = message.token or {}
             start = {pubend: tick for pubend, (_, tick) in token.items()}
-            self._kept[name] = _Kept(None if message.partial else start)
+            matches = compile_filter(parse_filter(filter))
+            self._kept[name] = _Kept(matches, None if message.partial else start)
 
     def _on_chop(self, pubend: str, through: int) -> Iterable[str]:
         known = self._pubends[pubend]
         known.chopped = max(known.chopped, through)
         for name, kept in self._kept.items():
             place = kept.place(pubend)
-            if place is not None and known.has_events_within(place, through + 1):
+            lost = () if place is None else known.within(place, through + 1)
+            if any(kept.matches(Subject(unpack(event.event))) for event in lost):
                 yield f"I17: {pubend} forgets up to {through}, and {name} has acknowledged {place}"
 
     # What is said
 
     def _on_said(self, node: str, message: Message) -> Iterable[str]:
         match message:
-            case Subscribe(subscription) if message.resume is not None:
-                self._asked[node, subscription.number] = message.resume.durable
+            case Subscribe(subscription, filter) if message.resume is not None:
+                self._asked[node, subscription.number] = message.resume.durable or "", filter
             case Unsubscribe(subscription) if subscription.subscriber == node:
-                self._kept.pop(self._asked.pop((node, subscription.number), None) or "", None)
+                self._kept.pop(self._asked.pop((node, subscription.number), ("", ""))[0], None)
             case Acknowledge(number, places):
-                kept = self._kept.get(self._asked.get((node, number)) or "")
+                kept = self._kept.get(self._asked.get((node, number), ("", ""))[0])
                 if kept is not None:
                     for pubend, tick in places.items():
                         kept.acknowledged[pubend] = max(tick, kept.acknowledged.get(pubend, 0))
@@ -197,10 +208,7 @@ class DurableOracle(Transcript):
                 told = self._pubends[message.pubend]
                 told.asserted = max(told.asserted, message.upto)
                 for i in message.at:
-                    event = message.batch.publications[i]
-                    yield from self._on_event(
-                        message.pubend, message.ticks[i], EventId(event.publisher, event.n)
-                    )
+                    yield from self._on_event(message.pubend, message.ticks[i], message.batch.publications[i])
             case Items():
                 yield from self._on_items(message)
 
@@ -209,6 +217,10 @@ class DurableOracle(Transcript):
         for lo, tick, event in zip(items.los, items.ticks, items.publications, strict=True):
             pubend.asserted = max(pubend.asserted, tick)
             if event is not None:
-                yield from self._on_event(items.pubend, tick, EventId(event.publisher, event.n))
-            if items.under == ABSOLUTE and pubend.has_events_within(lo, tick + (event is None)):
+                yield from self._on_event(items.pubend, tick, event)
+            if items.under == ABSOLUTE and pubend.within(lo, tick + (event is None)):
                 yield f"I20: {items.pubend} is called silent in ({lo}, {tick}), where something stands"
+
+
+def _id(event: Publication) -> EventId:
+    return EventId(event.publisher, event.n)
