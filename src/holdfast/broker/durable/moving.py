@@ -90,7 +90,7 @@ class Moving:
                 self._ask(durable, wish)
             elif wish.resume.token is not None:
                 del self._wishes[durable]
-                self._plane.readers.take_over(wish.port, wish.subscription, wish.filter, wish.resume)
+                self._take_over(wish, wish.resume)
             else:
                 del self._wishes[durable]
                 problem = f"{durable!r} is kept at {wish.broker}, which does not answer: come later, or with its token"
@@ -117,7 +117,11 @@ class Moving:
         resume = wish.resume
         if letter.places is not None:
             resume = replace(resume, token=_token(resume.token, letter.places))
-        self._plane.readers.take_over(wish.port, wish.subscription, wish.filter, resume)
+        self._take_over(wish, resume)
+
+    def _take_over(self, wish: _Wish, resume: Resume) -> None:
+        presented = wish.resume.token
+        self._plane.readers.take_over(wish.port, wish.subscription, wish.filter, resume, presented)
 
     # That it is here now
 

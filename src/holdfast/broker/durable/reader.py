@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ class Reader:
     subscription: int = 0  #: what that client calls it
     credit: int = 0  #: how many events more it has room for
     resume: Resume | None = None  #: how its client wants to go on, until it does
+    presented: Mapping[str, tuple[int, Tick]] | None = None  #: where that says itself that it stands
     version: Version = 0
     is_stored: bool = False  #: it is on disk
     is_restored: bool = False  #: it was here before we were started again

@@ -229,7 +229,7 @@ class Readers:
         elif elsewhere is not None:
             self._network.fetch(elsewhere.subscription.subscriber, port, subscription, filter, resume)
         else:
-            self.take_over(port, subscription, filter, resume)
+            self.take_over(port, subscription, filter, resume, resume.token)
 
     def _find(self, name: str) -> tuple[Reader | None, Interest | None]:
         """A durable subscription that is here, or else where it is."""
@@ -242,7 +242,12 @@ class Readers:
         return (reader, None) if is_ours else (None, elsewhere)
 
     def take_over(
-        self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
+        self,
+        port: ClientPort,
+        subscription: SubscriptionId,
+        filter: Filter,
+        resume: Resume,
+        presented: Mapping[str, tuple[int, Tick]] | None = None,
     ) -> None:
         """Whoever presents a name reads from now on, and nobody else does."""
         assert resume.durable is not None
@@ -257,6 +262,7 @@ class Readers:
         elif reader.port is not None:
             self._unseat(reader)
         self._seat(reader, port, subscription.number, resume)
+        reader.presented = presented
 
     def _create(self, name: str, filter: Filter, elsewhere: Interest | None) -> Reader:
         epoch, moved_from = self._network.clock, {}
@@ -287,6 +293,7 @@ class Readers:
         reader.credit, reader.resume = max(0, resume.credit), resume
         self._network.direct(reader)
         reader.is_greeted = False
+        reader.presented = resume.token
         reader.away_since, reader.seated_on = 0, self._network.clock
         self._by_port.setdefault(port, {})[number] = reader
         if reader.is_confirmed:
@@ -433,8 +440,10 @@ class Readers:
         ]
         places = {course: self._place(reader, course) for course in courses}
         token = {course.pubend: (course.hosted.incarnation, tick) for course, tick in places.items()}
-        if reader.resume is not None and reader.resume.token is not None:
-            token.update({each: place for each, place in reader.resume.token.items() if each in token})
+        if (
+            reader.presented is not None
+        ):  # where its client stands; that there is nothing behind it, it will be told
+            token.update({each: place for each, place in reader.presented.items() if each in token})
         absent = tuple(reader.absent.values())
         self.emit(Send(reader.connection, [Confirmed(subscription, reader.partial + absent, token)]))
         for course, tick in places.items():
