@@ -145,6 +145,10 @@ class Brokers:
         """The same, as it is."""
         return self._log(name).read_text()
 
+    def freeze(self, name: str) -> None:
+        """It does nothing more, not even die; then kill it."""
+        self._running[name].send_signal(signal.SIGSTOP)
+
     def kill(self, name: str) -> None:
         """As kill -9 does."""
         process = self._running.pop(name)

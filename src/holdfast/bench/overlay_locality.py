@@ -51,7 +51,7 @@ def locality(plan: LocalityPlan) -> Finding:
         columns,
         [row for row in data if row[2] in on_way],
         [_check(data, delta, on_way, plan.events) for delta in plan.deltas],
-        f"{len(network.parents)} nodes, {others:,} of {len(network.wishes):,} subscriptions, those of others, with "
+        f"{len(network.parents)} nodes, {others:,} subscriptions of others (of {len(network.wishes):,} in all) with "
         "traffic of their own; "
         f"{plan.events} events for a subscriber that has crashed, {len(on_way) - 1} hops from the publisher. The table "
         "has the way between them, the data file everybody; at the publisher, what is not accepted.",

@@ -280,7 +280,7 @@ class Subscription:
     def on_subscribed(self, effect: Subscribed) -> None:
         """The network knows the filter."""
         self.partial = effect.partial
-        self._shelf.begin(effect.token)
+        self._shelf.begin(effect.token, is_consumed=self._options.token is not None)
         self._confirmed = True
         self._changed.wake()
 

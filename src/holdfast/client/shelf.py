@@ -79,9 +79,11 @@ class Shelf:
         """After everything that was taken."""
         return Token(self._places)
 
-    def begin(self, token: Token) -> None:
-        """Where the subscription begins."""
+    def begin(self, token: Token, *, is_consumed: bool = False) -> None:
+        """Where the subscription begins; ``is_consumed``: the application says itself that it has had what was before."""
         self._places = dict(token)
+        if is_consumed:
+            self._moved = {pubend: place.tick for pubend, place in token.items()}
 
     def pop_moved(self) -> dict[str, Tick]:
         """By pubend the places to which the token has moved since the last time this was asked."""

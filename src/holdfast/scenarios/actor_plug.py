@@ -6,6 +6,7 @@ Reconnect. In another socket it is another client's: whatever the one before had
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from holdfast.overlay.transport import Close, Connect, Connected, ConnectFailed, Disconnected
@@ -68,12 +69,13 @@ class Plug:
 
     # From the script
 
-    def take_out(self, effects: list[Any]) -> list[Disconnected]:
-        """Close everything; what the client hears of that."""
+    def take_out(self, effects: list[Any]) -> Iterator[Disconnected]:
+        """Close one connection after the other; what the client hears of each, before the next is closed."""
         self.is_out = True
         connections, self._connections = self._connections, {}
-        effects += [Close(connection, _REASON) for connection in connections]
-        return [Disconnected(connection, _REASON) for connection in connections]
+        for connection in connections:
+            effects.append(Close(connection, _REASON))
+            yield Disconnected(connection, _REASON)
 
     def put_in(self, effects: list[Any]) -> None:
         """Let the client dial again."""

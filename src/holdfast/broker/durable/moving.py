@@ -53,6 +53,7 @@ class Moving:
     def __init__(self, plane: DurablePlane) -> None:
         self._plane = plane
         self._wishes: dict[str, _Wish] = {}  #: by durable name
+        self._postponed: list[_Wish] = []
 
     def fetch(
         self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
@@ -63,6 +64,20 @@ class Moving:
         wish = _Wish(port, port.connection, subscription, filter, resume, broker, until)
         self._wishes[resume.durable] = wish
         self._ask(resume.durable, wish)
+
+    def postpone(
+        self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume, until: Instant
+    ) -> None:
+        """Whether a subscription is still here is not known yet: it is read later."""
+        here = self._plane.name
+        self._postponed.append(_Wish(port, port.connection, subscription, filter, resume, here, until))
+
+    def _read_postponed(self) -> None:
+        due = [wish for wish in self._postponed if self._plane.now >= wish.until]
+        self._postponed = [wish for wish in self._postponed if self._plane.now < wish.until]
+        for wish in due:
+            if wish.connection is not None and wish.port.connection == wish.connection:
+                self._plane.readers.read(wish.port, wish.subscription, wish.filter, wish.resume)
 
     def _ask(self, durable: str, wish: _Wish) -> None:
         self._plane.letters.post(Fetch(wish.broker, self._plane.name, durable))
@@ -81,6 +96,7 @@ class Moving:
 
     def repeat(self) -> None:
         """From time to time: whatever has no answer."""
+        self._read_postponed()
         for reader in self._plane.readers.durable.values():
             self._tell(reader)
         for durable, wish in list(self._wishes.items()):

@@ -265,6 +265,12 @@ class DurablePlane:
         """Ask a broker where a durable subscription stands, and then read it here."""
         self.moving.fetch(broker, port, subscription, filter, resume)
 
+    def postpone(
+        self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume, until: Instant
+    ) -> None:
+        """Let a durable subscription be read later."""
+        self.moving.postpone(port, subscription, filter, resume, until)
+
     def spread(self, reader: Reader) -> None:
         """Make a durable reader's subscription known to the network."""
         self._effects += self._node.spread.subscribe(

@@ -48,6 +48,9 @@ ANSWERS_MAX: int = 10_000
 #: A token may be so far ahead of our clock; beyond that it is none of this network's.
 AHEAD_MAX: int = 60 * SECOND // 1_000
 
+#: So long after a start a subscription may turn out to have moved while we were down; who has no token waits for that.
+SURE_AFTER_NS: int = 2 * SECOND
+
 #: Clocks of two brokers differ by less, mostly: what they disagree on is told as a gap.
 SKEW_MAX: int = 5 * SECOND // 1_000
 
@@ -85,6 +88,11 @@ class Network(Protocol):
     def new_id(self) -> SubscriptionId:
         """An id for a subscription of the broker's."""
 
+    def postpone(
+        self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume, until: Instant
+    ) -> None:
+        """Let a durable subscription be read later."""
+
     def fetch(
         self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
     ) -> None:
@@ -110,6 +118,7 @@ class Readers:
         self._by_own: dict[SubscriptionId, Reader] = {}
         self._by_port: dict[ClientPort, dict[int, Reader]] = {}
         self.gaps: dict[str, int] = {}  #: that were told, by reason
+        self._started_at: Instant = 0
         self._last_number = 0
         self._absences = 0  #: how many pubends were ever missing when a reader began
         self._index = new_index()
@@ -222,6 +231,10 @@ class Readers:
             self._refuse(port, subscription, problem, "token-ahead")
             return
         reader, elsewhere = self._find(resume.durable)
+        sure_at = self._started_at + SURE_AFTER_NS
+        if reader is not None and reader.is_restored and resume.token is None and self._network.now < sure_at:
+            self._network.postpone(port, subscription, filter, resume, sure_at)
+            return
         known = reader.filter if reader is not None else None if elsewhere is None else elsewhere.filter
         if known is not None and known != filter:
             problem = f"{resume.durable!r} is a durable subscription to {known}, and not to {filter}"
@@ -650,6 +663,7 @@ class Readers:
         places: Iterable[tuple[int, str, PlaceRow]],
     ) -> None:
         """Those who were here before we were started again; they are to be spread anew."""
+        self._started_at = self._network.now
         for name, row, filter in rows:
             reader = Reader(row.number, filter, Durable(name, row.epoch), Port(name), self._network.new_id())
             reader.moved_from = dict(row.moved_from)
