@@ -80,7 +80,7 @@ class Shelf:
         return Token(self._places)
 
     def begin(self, token: Token, *, is_consumed: bool = False) -> None:
-        """Where the subscription begins; ``is_consumed``: the application says itself that it has had what was before."""
+        """Where the subscription begins; ``is_consumed``: the application says that it has had what was before."""
         self._places = dict(token)
         if is_consumed:
             self._moved = {pubend: place.tick for pubend, place in token.items()}

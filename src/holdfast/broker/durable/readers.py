@@ -338,7 +338,6 @@ class Readers:
         """The network knows a subscription: from now on its events come."""
         reader = self._by_own[own]
         reader.version, reader.partial = version, partial
-        self._network.direct(reader)
         reader.confirmed_at, reader.confirmed_on = self._network.now, self._network.clock
         for course in self._network.courses_for(reader.filter):
             self.meet(reader, course, ORIGIN if reader.is_restored else None)
@@ -447,6 +446,7 @@ class Readers:
         if (reader.port, reader.subscription) != (port, number) or reader.connection is None:
             return  # somebody else came meanwhile, or nobody is there any more
         assert port is not None
+        self._network.direct(reader)
         subscription = SubscriptionId(port.name, port.incarnation, number)
         courses = [
             course for course in self._network.courses_for(reader.filter) if self._is_known(reader, course)
