@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -39,6 +39,12 @@ _FIELDS: Final = Struct("<8sQQQQ")
 _CRC: Final = Struct("<I")
 _TICK: Final = Struct("<Q")
 _WIDE: Final = 1 << 63
+
+#: So many records are kept as they were read: those who were away together come back together.
+RECENT_RECORDS: Final = 8_192
+
+#: Of records that are numbered densely the ticks, and by subscriber how far back its previous one is.
+_Links = Sequence[tuple[int, Mapping[int, int]]]
 _NARROW_MAX: Final = (1 << 32) - 1
 
 
@@ -69,6 +75,8 @@ class FilteringLog:
         self._number = self.log.last_index  #: of the last record written, stable or not
         self._last: dict[int, int] = {}  #: lastIndex(s), for what was written
         self._waiting: list[bytes] = []
+        self._recent: deque[tuple[int, _Links]] = deque()
+        self._recent_records = 0
         self.last_timestamp = 0  #: ticks up to here are known (R1.27)
         self.chopped = 0  #: ticks up to here are lost
         self._unsure_through = 0  #: up to here records are broken whose subscribers nobody knows
@@ -169,21 +177,36 @@ class FilteringLog:
         """
         number = self._last.get(subscriber, 0) if start is None else start
         first: int = number + 1
-        records: Sequence[bytes] = ()  #: of a run of records, numbered densely
+        links: _Links = ()  #: of a run of records, numbered densely
         while number > self.log.view.chopped:
             if number < first:
-                batch = self.log.view.batch_with(number)
-                if batch is None:
+                found = self._links(number)
+                if found is None:
                     return  # chopped a moment ago
-                first, records = batch.indexes[0], batch.records
-            tick, pairs = _parsed(records[number - first])
+                first, links = found
+            tick, distances = links[number - first]
             if tick <= after:
                 return
             yield number, tick
-            distance = pairs[2 * pairs[::2].index(subscriber) + 1]
+            distance = distances[subscriber]
             if not distance:
                 return
             number -= distance
+
+    def _links(self, number: int) -> tuple[int, _Links] | None:
+        """The records around one, as they were read: the first number, and of each the tick and the distances."""
+        for first, links in self._recent:
+            if first <= number < first + len(links):
+                return first, links
+        batch = self.log.view.batch_with(number)
+        if batch is None:
+            return None
+        links = [_linked(record) for record in batch.records]
+        self._recent.appendleft((batch.indexes[0], links))
+        self._recent_records += len(links)
+        while self._recent_records > RECENT_RECORDS and len(self._recent) > 1:
+            self._recent_records -= len(self._recent.pop()[1])
+        return batch.indexes[0], links
 
     # Starting
 
@@ -306,6 +329,11 @@ class CatchUpRead:
             return [], self._log.chopped + 1  # released under our feet, with the one after them
         bound = ticks.pop(0) if newer else None
         return ticks[::-1], bound
+
+
+def _linked(record: bytes) -> tuple[int, Mapping[int, int]]:
+    tick, pairs = _parsed(record)
+    return tick, dict(zip(pairs[::2], pairs[1::2], strict=True))
 
 
 def _parsed(record: bytes) -> tuple[int, tuple[int, ...]]:

@@ -106,6 +106,8 @@ class CatchUp:
         ticks = [*self._matches[at:first], *self._matches[max(first, self._asked) : at + window]]
         self._asked = max(self._asked, at + window)
         known = knowledge.known(self.version)
+        if not ticks or known.reach(ticks[0] - 1) >= ticks[-1]:
+            return []
         return [(tick - 1, tick) for tick in ticks if tick not in known]
 
     def _next_range(self, knowledge: Knowledge, window: int) -> list[Span]:

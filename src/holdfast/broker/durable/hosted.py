@@ -33,6 +33,10 @@ __all__ = ["Desk", "Hosted"]
 STRETCH_MAX: Final = 1_000
 
 
+#: So many stretches are remembered, for others who catch up.
+BATCHES_MAX: Final = 8
+
+
 class Desk(Protocol):
     """What all pubends have in common where subscribers are: who they are, and how they are spoken to."""
 
@@ -65,6 +69,7 @@ class Hosted:
         self.waiting: dict[int, None] = {}  #: readers to be installed when we are admitted
         self.catchups: dict[int, CatchUp] = {}
         self._reading: dict[int, None] = {}  #: whose matches are being read
+        self._batches: dict[tuple[Tick, ...], Batch] = {}  #: the last that were told to who catches up
         self._noted: Tick = ORIGIN  #: up to here matches are noted, or being noted
         self._notes: deque[NoteMatches] = deque()  #: those that are not stable yet
         self._refusals = 0
@@ -248,6 +253,8 @@ class Hosted:
     def catch_up(self, desk: Desk, budget: int) -> bool:
         """Tell those who are behind what can be told; whether there may be more at once."""
         has_more = False
+        if not self.catchups:
+            self._batches.clear()
         for number in list(self.catchups):
             has_more |= self._catch_up(desk.readers[number], self.catchups[number], desk, budget)
         return has_more
@@ -310,10 +317,20 @@ class Hosted:
             self.tell_gap(reader, stretch.lost_through, stretch.reason, desk)
         at = list(range(len(stretch.ticks)))
         if len(at) > reader.credit:
-            self._deliver(reader, Batch(list(stretch.publications)), stretch.ticks, at, desk)
+            self._deliver(reader, self._batch(stretch), stretch.ticks, at, desk)
             return False
-        self._send(reader, Batch(list(stretch.publications)), stretch.ticks, at, stretch.upto, desk)
+        self._send(reader, self._batch(stretch), stretch.ticks, at, stretch.upto, desk)
         return True
+
+    def _batch(self, stretch: Stretch) -> Batch:
+        """The events of a stretch. Those who catch up together are told the same, and it is written once."""
+        key = tuple(stretch.ticks)
+        batch = self._batches.get(key)
+        if batch is None:
+            if len(self._batches) >= BATCHES_MAX:
+                del self._batches[next(iter(self._batches))]
+            batch = self._batches[key] = Batch(list(stretch.publications))
+        return batch
 
     def _send(
         self,

@@ -618,7 +618,7 @@ class DurablePlane:
             course.ask(version, spans)
         while hosted.hand(self.readers):
             pass
-        if hosted.catchups and hosted.catch_up(self.readers, CATCH_UP_MAX // len(hosted.catchups) + 1):
+        if hosted.catch_up(self.readers, CATCH_UP_MAX // max(1, len(hosted.catchups))):
             self.touch_later(course)
 
     def touch_later(self, course: Course) -> None:
