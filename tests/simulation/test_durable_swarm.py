@@ -18,6 +18,22 @@ SECONDS = 12.0
 #: Far fewer than fit: a swarm that only limps is noticed, a slow machine is not.
 RUNS_MIN = 6
 
+#: Seeds that found something, each in its time: pubends that were born while somebody was away, silence from before a
+#: subscription, receipts that were lost with a session, release behind an unfinished reader, logs that were never begun.
+ONCE_FAILED = (
+    (24, False),
+    (26, False),
+    (2, True),
+    (4, True),
+    (5, True),
+    (13, True),
+    (36, True),
+    (50, True),
+    (100, True),
+    (107, True),
+    (145, True),
+)
+
 
 def for_seconds(seconds: float) -> Callable[[], bool]:
     end = time.monotonic() + seconds
@@ -29,6 +45,12 @@ def test_no_seed_breaks_a_promise(faults: bool) -> None:
     report = run_durable_swarm(range(1_000_000), faults=faults, is_time_up=for_seconds(SECONDS))
     assert not report.failures, "\n".join(map(str, report.failures))
     assert report.tally.runs >= RUNS_MIN
+
+
+@pytest.mark.parametrize(("seed", "faults"), ONCE_FAILED)
+def test_what_failed_once_does_not_fail_again(seed: int, faults: bool) -> None:
+    outcome = run_durable(seed, faults=faults)
+    assert not outcome.violations, str(outcome)
 
 
 def test_a_seed_is_always_the_same_run() -> None:

@@ -127,6 +127,17 @@ def test_a_crash_ends_a_subscription_and_subscribing_again_begins_one() -> None:
     assert lost(lines, healed_at=17) == ["p#7 never reached s2 for dear"]
 
 
+def test_what_came_to_a_later_life_does_not_show_that_an_earlier_one_should_have_had_more() -> None:
+    lines = good_run(guarantee="reliable")
+    lines.publish(20, 5, x=5)
+    lines.publish(20.1, 6, x=6)
+    lines.fault(20.2, "crash", "s2")
+    lines.fault(21, "restart", "s2")
+    lines.subscribe(22, "s2", "/a WHERE x > 1", "dear")
+    lines.deliver(23, 6, subscriber="s2", name="dear")
+    assert lost(lines) == []
+
+
 def test_a_disconnection_ends_a_subscription_unless_it_is_durable() -> None:
     for durable, expected in ((False, []), (True, ["p#1 never reached s1 for all"])):
         lines = Lines(guarantee="durable")

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from holdfast.events.packed import unpack
-from holdfast.messages.publications import Publication
+from holdfast.events.event import Content
 from holdfast.node.station import Station
 from holdfast.routing.table import Table
 
@@ -29,20 +28,16 @@ class Beyond:
         self._stamp = (0, 0)
         self._answers: dict[tuple[int, ...], tuple[str, ...]] = {}
 
-    def wanted(self, followers: Iterable[str], publications: Sequence[Publication]) -> dict[str, list[int]]:
-        """By follower the positions of what somebody beyond it wants.
-
-        :raises MalformedEvent: if an event cannot be read.
-        """
+    def wanted(self, followers: Iterable[str], events: Sequence[Content]) -> dict[str, list[int]]:
+        """By follower the positions of what somebody beyond it wants."""
         found: dict[str, list[int]] = {name: [] for name in followers}
-        if not publications:
+        if not events:
             return found
         stamp = self._table.additions, len(self._table)
         if stamp != self._stamp or len(self._answers) > ANSWERS_MAX:
             self._stamp = stamp
             self._answers.clear()
         answers = self._answers
-        events = [unpack(publication.event) for publication in publications]
         for i, slots in enumerate(self._table.match(events)):
             key = tuple(slots)
             names = answers.get(key)

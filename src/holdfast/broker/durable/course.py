@@ -7,8 +7,13 @@ those who follow. What is missing is asked for once, whoever wants it. Where it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.broker.durable.hosted import Hosted
-from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Version
+from holdfast.events.event import Content
+from holdfast.events.packed import unpack
+from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Tick, Version
 from holdfast.streams.curiosity import Curiosity
 from holdfast.streams.istream import Receiver, Sender
 from holdfast.streams.knowledge import Knowledge
@@ -29,6 +34,7 @@ class Course:
         self.senders: dict[str, Sender] = {}  #: by the station that follows
         self.receivers: dict[str, Receiver] = {}  #: by the station that is followed
         self.upstream: str | None = None  #: whom we follow now
+        self._contents: dict[Tick, Content] = {}  #: of events that came in this step
         self.is_reading = False  #: the log is being read; one reading at a time
         self.hosted = Hosted(self)  #: the subscribers here
 
@@ -48,6 +54,27 @@ class Course:
             return self.knowledge.edge
         edges = [receiver.edge for receiver in self.receivers.values() if receiver.edge is not None]
         return max(edges, default=ORIGIN)
+
+    def read(self, items: Items) -> None:
+        """Read the events of items, before anything is believed of them.
+
+        :raises MalformedEvent: if one cannot be read.
+        """
+        for tick, publication in zip(items.ticks, items.publications, strict=True):
+            if publication is not None:
+                self._contents[tick] = unpack(publication.event)
+
+    def contents(self, ticks: Sequence[Tick], publications: Sequence[Publication]) -> list[Content]:
+        """What is in events: they were read when they came, or stood in our own log."""
+        known = self._contents
+        if not known:
+            return [unpack(publication.event) for publication in publications]
+        pairs = zip(ticks, publications, strict=True)
+        return [known.get(tick) or unpack(publication.event) for tick, publication in pairs]
+
+    def forget_contents(self) -> None:
+        """The step is over."""
+        self._contents.clear()
 
     def learn(self, items: Items) -> None:
         """Something is known that was not."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.records import HostedRow, PlaceRow
+from holdfast.events.event import Content
 from holdfast.messages.durable import Portion
 from holdfast.messages.publications import Batch, Publication
 from holdfast.messages.ticks import ORIGIN, Tick
@@ -45,7 +46,7 @@ class Desk(Protocol):
     def emit(self, effect: object) -> None:
         """Have something done."""
 
-    def matches(self, publications: Sequence[Publication]) -> list[list[int]]:
+    def matches(self, events: Sequence[Content]) -> list[list[int]]:
         """For each event the numbers of the readers it is for, ascending."""
 
     def accepted(self, reader: Reader, publications: Sequence[Publication]) -> list[int]:
@@ -194,7 +195,8 @@ class Hosted:
         stretch = constream.next_stretch(STRETCH_MAX)
         if stretch is None:
             return False
-        handing = constream.hand(stretch, desk.matches(stretch.publications))
+        events = self._course.contents(stretch.ticks, stretch.publications)
+        handing = constream.hand(stretch, desk.matches(events))
         for number, told in handing.gaps:
             gap = Stretch(told, stretch.lost_through, (), (), stretch.lost_through, stretch.reason)
             self._tell(desk.readers[number], gap, desk)

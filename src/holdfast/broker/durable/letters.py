@@ -31,6 +31,7 @@ from holdfast.messages.durable import (
 )
 from holdfast.messages.message import Message
 from holdfast.messages.ticks import ORIGIN, Tick
+from holdfast.node.station import Station
 from holdfast.overlay.transport import Log, Send
 from holdfast.streams import release
 from holdfast.streams.release import Release
@@ -73,13 +74,13 @@ class Letters:
 
     # On the way
 
-    def post(self, letter: Letter) -> None:
-        """Send a letter; without a way it is lost."""
+    def post(self, letter: Letter, sender: Station | None = None) -> None:
+        """Send a letter, or pass it on; without a way it is lost, and it never goes back."""
         if letter.to == self._me:
             self._receive(letter)
             return
         hop = self._plane.toward(self._plane.brokers.get(letter.to))
-        if hop is not None and hop.connection is not None:
+        if hop is not None and hop.connection is not None and hop is not sender:
             self._plane.emit(Send(hop.connection, [_as_message(letter)]))
 
     def _receive(self, letter: Letter) -> None:

@@ -339,6 +339,7 @@ class DurablePlane:
                 course = self.courses.get(pubend)
                 receiver = None if course is None else course.receivers.get(sender.name)
                 if course is not None and receiver is not None:  # else we followed once, and do no more
+                    course.read(message)
                     receiver.on_items(message)
                     course.curiosity.on_items(message)
                     self.touch(course)
@@ -363,7 +364,7 @@ class DurablePlane:
                     receiver.on_start(message)
                     self.touch(course)
             case Letter():
-                self.letters.post(message)
+                self.letters.post(message, sender)
             case _:
                 raise Breach(f"{type(message).__name__} from a neighbour")
 
@@ -554,6 +555,7 @@ class DurablePlane:
         self._serve(course)
         self._ask(course)
         course.knowledge.trim(self._settings.cache_bytes)
+        course.forget_contents()
 
     def _pass_on(self, course: Course) -> None:
         """What is new, to those who follow."""
@@ -563,18 +565,24 @@ class DurablePlane:
             return
         lowest = min(sender.edge for sender in behind.values())
         ticks, publications = knowledge.events(lowest, knowledge.edge)
-        wanted = self._wanted(behind, publications)
+        wanted = self._wanted(course, behind, ticks, publications)
         for name, sender in behind.items():
             at = [i for i in wanted[name] if ticks[i] > sender.edge]
             items = sender.pass_on([ticks[i] for i in at], [publications[i] for i in at])
             if len(items) or items.lost:
                 self._say_items(name, items)
 
-    def _wanted(self, followers: Iterable[str], publications: Sequence[Publication]) -> dict[str, list[int]]:
+    def _wanted(
+        self,
+        course: Course,
+        followers: Iterable[str],
+        ticks: Sequence[Tick],
+        publications: Sequence[Publication],
+    ) -> dict[str, list[int]]:
         """By follower the positions of what somebody beyond it wants."""
         if self._floods:
             return {name: list(range(len(publications))) for name in followers}
-        return self._beyond.wanted(followers, publications)
+        return self._beyond.wanted(followers, course.contents(ticks, publications))
 
     def _say_items(self, name: str, items: Items) -> None:
         if self._settings.trace_forwards:
@@ -603,7 +611,11 @@ class DurablePlane:
             if sender is None:
                 continue
             is_raw = version == ABSOLUTE
-            wanted = range(len(answer.ticks)) if is_raw else self._wanted([asker], answer.publications)[asker]
+            wanted = (
+                range(len(answer.ticks))
+                if is_raw
+                else self._wanted(course, [asker], answer.ticks, answer.publications)[asker]
+            )
             self._say_items(asker, answer.items(sender.under_of(version), list(wanted)))
             if len(answer.ticks) >= ANSWER_MAX:
                 self.touch_later(course)

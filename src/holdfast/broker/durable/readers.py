@@ -26,6 +26,7 @@ from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.errors import MalformedEvent
+from holdfast.events.event import Content
 from holdfast.events.packed import unpack
 from holdfast.filters.expression import Filter
 from holdfast.filters.subject import Subject
@@ -138,15 +139,15 @@ class Readers:
         """Have something done."""
         self._network.emit(effect)
 
-    def matches(self, publications: Sequence[Publication]) -> list[list[int]]:
+    def matches(self, events: Sequence[Content]) -> list[list[int]]:
         """For each event the readers it is for, ascending; of events that are for the same ones, the same list."""
-        if not self._slots or not publications:
-            return [[] for _ in publications]
+        if not self._slots or not events:
+            return [[] for _ in events]
         if len(self._answers) > ANSWERS_MAX:
             self._answers.clear()
         by_slot, answers = self._by_slot, self._answers
         matches = []
-        for slots in self._index.match([unpack(publication.event) for publication in publications]):
+        for slots in self._index.match(events):
             key = tuple(slots)
             found = answers.get(key)
             if found is None:

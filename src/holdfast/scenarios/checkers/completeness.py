@@ -94,15 +94,24 @@ def _standings(history: History, healed_at: float) -> Iterator[_Standing]:
                     line["filter"],
                     since,
                     min(ends, default=inf),
-                    [
-                        each
-                        for each in history.delivered.get(key, ())
-                        if each["i"] > asking[max(0, i - 1)]["i"]
-                    ],
+                    _delivered(history, key, asking, i),
                     history.partitions(key, line) if line["partial"] and not history.is_durable else None,
                     history.gaps.get(key, ()),
                     history.log if history.is_durable else None,
                 )
+
+
+def _delivered(
+    history: History, key: SubscriptionKey, asking: Sequence[TraceLine], i: int
+) -> list[TraceLine]:
+    """What came since a subscription was asked for, until it is made again, unless that is the same one."""
+    begin = asking[max(0, i - 1)]["i"]
+    again = [] if asking[i]["durable"] else [line["i"] for line in asking[i:] if line["kind"] == "subscribe"]
+    return [
+        line
+        for line in history.delivered.get(key, ())
+        if begin < line["i"] < min(again, default=line["i"] + 1)
+    ]
 
 
 def _is_made_again(before: Sequence[TraceLine]) -> bool:
