@@ -85,6 +85,7 @@ class Reader:
     name: str
     filter: str
     habit: str  #: stay, move, away
+    has_token: bool  #: it says itself where it stood; or its broker does
     home: str
     given: list[holdfast.LoggedEvent] = field(default_factory=list)
     gaps: list[holdfast.Gap] = field(default_factory=list)
@@ -117,7 +118,7 @@ class Run:
     def _reader(self, i: int) -> Reader:
         filters = list(FILTERS)
         habit = ("stay", "stay", "move", "away")[i % 4]
-        return Reader(f"u{i}", filters[i % len(filters)], habit, HOSTS[i // 4 % 2])
+        return Reader(f"u{i}", filters[i % len(filters)], habit, i % 8 >= 4, HOSTS[i // 8 % 2])
 
     async def perform(self) -> None:
         """All of it; raises whatever goes wrong."""
@@ -215,10 +216,10 @@ class Run:
                 if time.monotonic() > until:
                     break
             reader.story.append(f"leaves {reader.home} after {len(reader.given)} events at {items.token!r}")
-            if random.random() < 0.5:
-                return items.token  # it says itself where it stood
+            if reader.has_token:
+                return items.token
             await items.commit(timeout=PATIENCE_S)
-            return "now"  # the broker knows
+            return "now"
 
     async def _take(self, reader: Reader, items: holdfast.Subscription) -> None:
         try:

@@ -45,7 +45,6 @@ def kinds_found(broker: type[Broker], seed: int, *, faults: bool) -> set[str]:
         (Pessimistic, "lost", False),  # gaps, I17
         (Unassuring, "unexplained", False),  # caught_up, I35
         (Hasty, "lost", True),  # completeness: accepted means on disk
-        (Forgetful, "lost", True),
         (Refusing, "unaccepted", False),
         (Failing, "crash", False),
     ],
@@ -71,4 +70,24 @@ def test_a_log_that_forgets_what_somebody_who_is_away_has_not_acknowledged_is_ca
     """
     with pytest.raises(AssertionError, match=r"I17: scenario@b0/0 forgets up to .* u/mine has acknowledged"):
         run(configuration, script, make_broker=Generous)
+    run(configuration, script, make_broker=BrokenBroker)
+
+
+def test_a_broker_that_begins_with_nothing_although_it_had_logged_something_is_caught() -> None:
+    """What is written and not found again is lost to who was away."""
+    configuration = chain(2, ("p", "publisher", 0), ("u", "subscriber", 1))
+    script = """Subscriber u Subscribe a As mine Durable
+    Subscriber u Disconnect
+    Publisher p Publish 50 Ontopic a Interval 10
+    Wait 1000
+    Crash b0
+    Crash b1
+    Restart b0
+    Restart b1
+    Subscriber u Reconnect
+    Drain 5000
+    Wait 2000
+    """
+    with pytest.raises(AssertionError, match="lost: "):
+        run(configuration, script, make_broker=Forgetful)
     run(configuration, script, make_broker=BrokenBroker)

@@ -161,6 +161,7 @@ class Hosting:
             effects += self.remove(port)
             port = self._clients.succeed(port, hello.incarnation)
         port.connection = connection
+        port.session_upto = 0
         port.gone_at = None
         self._sessions.assign(connection, port)
         self._counters.sessions += 1
@@ -383,6 +384,7 @@ class Hosting:
             effects += self._durable.take_effects()
         answers: list[Message] = [*admission.rejected]
         port.accepted_upto = max(port.accepted_upto, publications[-1].n)
+        port.session_upto = max(port.session_upto, publications[-1].n)
         if not port.unsafe:
             answers.append(Accepted(publications[-1].n, tuple(admission.duplicates)))
         assert port.connection is not None
@@ -418,8 +420,8 @@ class Hosting:
         effects: Effects = [] if self._durable is None else self._durable.take_effects()
         answers, self._answers = self._answers, []
         for port in dict.fromkeys(answers):
-            upto = port.unsafe.lowest - 1 if port.unsafe else port.accepted_upto
-            if port.connection is not None:
+            upto = min(port.unsafe.lowest - 1 if port.unsafe else port.accepted_upto, port.session_upto)
+            if port.connection is not None and upto:
                 effects.append(Send(port.connection, [Accepted(upto)]))
         return effects
 

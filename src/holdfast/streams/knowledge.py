@@ -243,7 +243,7 @@ class Knowledge:
     def trim(self, cache_bytes: int) -> None:
         """Keep no more events than that, those that came last, and not too many ranges (R1.4)."""
         if self.bytes > cache_bytes:
-            self._evict(cache_bytes - cache_bytes // 8)
+            self._evict(cache_bytes - cache_bytes // 64)  # a little at a time: nobody waits long for it
         for known in list(self._known.values()):
             if len(known) > RANGES_MAX + len(self._events):
                 self.forget(list(known)[len(known) // 2][0])

@@ -360,23 +360,30 @@ class Readers:
             self.emit(Send(port.connection, [Upgraded(subscription, cleared, partial)]))
 
     def meet(self, reader: Reader, course: Course, since: Tick | None) -> None:
-        """A pubend is, or will be, read by a reader, from a tick on; None: from now on."""
+        """A pubend is, or will be, read by a reader, from a tick on; None: from now on, or from its token on."""
         hosted = course.hosted
+        token = reader.resume.token if reader.resume is not None else None
+        if since is None and token is not None and course.pubend in token:
+            _, since = token[course.pubend]
         if hosted.constream is None:
             hosted.waiting[reader.number] = None
             reader.awaited[course.pubend] = since
             self._network.admit(course, since)
         elif reader.number not in hosted.constream:
+            reader.awaited[course.pubend] = since
             self._admit(reader, course)
 
     def _install(self, reader: Reader, course: Course) -> None:
         hosted = course.hosted
         kept = self._kept.get(course.pubend, {}).pop(reader.number, None)
+        since = reader.awaited.pop(course.pubend, None)
+        position = self._position(reader, course)
         if kept is not None:
             hosted.restore(reader, kept)
+        elif position is None and since is not None:  # it had subscribed before the pubend was known here
+            hosted.install(reader, max(since, hosted.created))
         else:
-            hosted.install(reader, self._position(reader, course))
-        reader.awaited.pop(course.pubend, None)
+            hosted.install(reader, position)
         reader.pins[course.pubend] = hosted.number + 1
         self._dirty[reader.number, course.pubend] = None
 
