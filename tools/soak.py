@@ -103,9 +103,12 @@ def everything() -> list[Soaked]:
     reliable = "-m holdfast.simulator.reliable_swarm"
     lapses = "-m holdfast.simulator.reliable_lapse_swarm"
     real = "tests/real_overlay.py"
+    durable = "tests/real_durable.py"
     return [
         # A minute each of five networks; first, since it is soon over.
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
+        # Thirty kills each of ten networks.
+        Soaked("5 real brokers killed so often, 40 durable subscribers: exactly once", durable, 300, 10),
         Soaked("reliable networks within delta: nothing lost, every law held", reliable, 12_000, 120),
         Soaked("reliable networks beyond delta: safe, then alive again", f"{reliable} --wild", 8_000, 80),
         Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),

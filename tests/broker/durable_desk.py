@@ -23,7 +23,7 @@ from holdfast.broker.input import ClockSet
 from holdfast.broker.settings import Neighbour, Settings, Stream
 from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.identity import Element, SubscriptionId
-from holdfast.messages.durable import Acknowledge, Portion
+from holdfast.messages.durable import Acknowledge, Admitted, Portion
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Publication
 from holdfast.messages.session import Heartbeat
@@ -37,10 +37,11 @@ from holdfast.messages.subscriptions import (
     Unsubscribe,
     Withdrawn,
 )
-from holdfast.messages.ticks import Items, Lost, Tick
+from holdfast.messages.ticks import Items, Lost, Start, Tick
 from holdfast.overlay.transport import Received, Send, Wake
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.storage.files import Files, Subfolder
+from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import SimulatedTables
 from holdfast.streams.store import LANES, Store
 from holdfast.streams.storing import DiskEffect, Recovered
@@ -51,6 +52,7 @@ E = TypeVar("E")
 WALL: Final = 1_000_000 * SECOND
 
 OWN: Final = "orders@b/0"  #: the first pubend of the broker under test
+FAR: Final = "orders@left/0"  #: and that of its neighbour left
 ORDERS: Final = Stream("orders", ("#",), guarantee=Guarantee.DURABLE)
 TOTAL: Final = Stream("orders", ("#",), Order.TOTAL, Guarantee.DURABLE, sequencer="b")
 
@@ -80,6 +82,7 @@ class Desk(ByHand):
         streams: Sequence[Stream] = (ORDERS,),
         *,
         beyond: Sequence[tuple[str, str]] = (),
+        log: LogSettings | None = None,
         **settings: Any,
     ) -> None:
         neighbours = [Neighbour(name, None) for name in children]
@@ -87,6 +90,7 @@ class Desk(ByHand):
         self._settings = {"neighbours": tuple(neighbours), "streams": tuple(streams), **settings}
         self.disk = SimulatedDisk(Random(0))
         self.tables = SimulatedTables()
+        self._log_settings = log
         self.now: Instant = 0
         self.wall = WALL
         self.confirms = True  #: whether neighbours confirm what they are told of
@@ -110,7 +114,7 @@ class Desk(ByHand):
         self._is_working = False
         self.lost: set[int] = set()
         self.disk.crash()
-        self._store = Store(_Folders(self.disk), self.tables, lambda: bytes(range(16)))
+        self._store = Store(_Folders(self.disk), self.tables, lambda: bytes(range(16)), self._log_settings)
         self.broker = Broker(Settings("b", self._lives, **self._settings), recovered=self._store.recover())
         self.step(ClockSet(self.wall))
         self.step(Wake())
@@ -292,6 +296,27 @@ class Desk(ByHand):
         token = self.said(connection, Confirmed)[-1].token
         assert token is not None
         return token[pubend][1]
+
+
+def shop(*numbers: int, **how: Any) -> tuple[Desk, int, int]:
+    """A broker with a publisher that has published so much, and then a reader that begins now."""
+    desk = Desk()
+    publisher = desk.publisher("p", *(numbers or (1,)))
+    return desk, publisher, desk.reader("u", **how)
+
+
+def admitted(tick: Tick, number: int = 0, created: Tick = 0, incarnation: int = 1) -> Admitted:
+    """The neighbour left waits for us from now on."""
+    return Admitted("b", "left", FAR, incarnation, tick, number, created)
+
+
+def followed(**how: Any) -> tuple[Desk, int, int]:
+    """A broker with a reader, confirmed at tick 100 of its neighbour's pubend; the neighbour has told up to there."""
+    desk = Desk(["left"])
+    left = desk.meet("left", FAR)
+    reader = desk.reader(**how)
+    desk.say(left, admitted(100), Start(FAR, 100))
+    return desk, left, reader
 
 
 def items(

@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from by_hand import a_publication, publish
-from durable_desk import OWN, TOTAL, Desk
+from durable_desk import FAR, OWN, TOTAL, Desk
 from holdfast.broker.durable.publishing import REQUESTS_MAX
 from holdfast.clock import SECOND
 from holdfast.messages.durable import BEGIN, Answers, Logged, Requests, Run
 from holdfast.messages.publications import Accepted, Batch, Rejected
 from holdfast.streams.storing import AppendEvents
-
-FAR = "orders@left/0"  #: the one pubend of the stream, at the broker left
 
 
 def far_sequencer() -> tuple[Desk, int]:

@@ -1,4 +1,4 @@
-"""Durable subscriptions, where the network does what a test says: over a bare port."""
+"""Durable subscriptions, where the network does what a test says: over a bare port; commits [R1.8, R1.30, R1.31]."""
 
 from __future__ import annotations
 

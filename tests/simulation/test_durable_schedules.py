@@ -191,7 +191,7 @@ Process S0 is subscriber On site0 URL tcp://localhost:0/s
 
 @pytest.mark.parametrize("durable", ["", " Durable"])
 def test_x36_total_order_with_filters_and_a_sequencer_that_crashes(durable: str) -> None:
-    """I26, B3.5, B3.6: 200 messages alternately on x and y, the sequencer is down for two seconds."""
+    """I26, B3.5, B3.6, B3.7 (FIFO too): 200 messages alternately on x and y, the sequencer is down for two seconds."""
     done = run(
         SIX_SITES,
         f"""Subscriber S3 Subscribe # As both Durable

@@ -42,6 +42,7 @@ def got_all(done: Run, *subscriptions: str) -> bool:
 @pytest.mark.parametrize("broker", ["b0", "b1", "b2"])
 @pytest.mark.parametrize("down_ms", [1, 100, 2000])
 def test_a_broker_crashes_wherever_it_is_and_every_event_comes_once(broker: str, down_ms: int) -> None:
+    """R1.1, R1.2: the publisher's broker, one on the way, the subscriber's."""
     assert got_all(steady(f"At 1000 Crash {broker}\nAt {1000 + down_ms} Restart {broker}\n"))
 
 
@@ -253,6 +254,28 @@ def test_a_clock_that_is_set_back_or_forward_does_not_disturb_the_order(
     assert got_all(done)
     ticks = [line["tick"] for line in done.lines("deliver")]
     assert ticks == sorted(set(ticks))
+
+
+def test_pubends_whose_clocks_are_apart_are_read_each_by_itself() -> None:
+    """B1.12: what the ticks of one say of the other is nothing; who was away catches up in both, through a crash."""
+    configuration = chain(3, ("p", "publisher", 0), ("q", "publisher", 1), ("u", "subscriber", 2))
+    done = run(
+        configuration,
+        f"""Clock b0 Shift -40000
+        {MINE}At 500 Publisher p Publish 100 Ontopic a Interval 20
+        At 505 Publisher q Publish 100 Ontopic a Interval 20
+        At 1000 Subscriber u Disconnect
+        At 1500 Crash b2
+        At 1700 Restart b2
+        At 3500 Subscriber u Reconnect
+        Wait 6000
+        {END}""",
+    )
+    for publisher in ("p", "q"):
+        assert done.got("mine", publisher) == list(range(1, 101))
+    assert not done.gaps("mine")
+    places = {line["pubend"]: line["tick"] for line in done.lines("deliver")}
+    assert places["scenario@b1/0"] - places["scenario@b0/0"] > 30_000_000
 
 
 # Disks

@@ -108,6 +108,7 @@ def test_i21_a_record_takes_at_most_8_and_16n_bytes() -> None:
 
 
 def test_ticks_that_match_nobody_leave_no_record() -> None:
+    """R1.25."""
     log = opened(simulated())
     log.write([(5, []), (6, [1]), (7, [])])
     log.advance(12)

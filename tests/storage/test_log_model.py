@@ -1,7 +1,7 @@
 """The log against a plain list, through crashes at every point.
 
-Issue 5 §1 and §8: after a restart everything that was said to be stable is there, nothing that was not appended is, the
-order is kept; and no crash is ever taken for damage.
+Issue 5 §1 and §8, R1.28: after a restart everything that was said to be stable is there, nothing that was not appended
+is, the order is kept; and no crash is ever taken for damage.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(WHAT), st.integers(0, 99), st.integer
 @examples(60)
 @given(STEPS)
 def test_i16_who_comes_back_is_told_everything_once_and_becomes_current(steps: list[Step]) -> None:
+    """R1.16, R1.17: each that is behind has a way of its own, beside the constream, and none once it is attached."""
     run(steps)
 
 

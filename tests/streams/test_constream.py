@@ -315,7 +315,10 @@ def told(*spans: Span, under: int = ABSOLUTE) -> Knowledge:
 
 
 def test_figure_1_the_constream_delivers_up_to_its_doubt_horizon() -> None:
-    """[BZA Fig 1]: latestDelivered 104, DH 106: D3 at 105 or 106 goes out, and what is behind the Q waits."""
+    """[BZA Fig 1], R1.16: latestDelivered 104, DH 106: D3 at 105 or 106 goes out, and what is behind the Q waits.
+
+    It goes to those who are current and to the filtering log.
+    """
     knowledge = told((100, 105), (107, 110))
     knowledge.add_events([106], [event(106, 0)])
     constream = Constream(knowledge, 104)

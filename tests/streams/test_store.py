@@ -108,6 +108,7 @@ def test_everything_appended_to_a_log_in_a_turn_shares_one_sync() -> None:
 
 
 def test_logs_of_several_pubends_are_told_apart_whatever_their_names() -> None:
+    """R1.28: one log for each pubend; in folders of their own, not in one file."""
     bench = Bench()
     names = ["a/b@c d/0", "a%2Fb@c d/0", "ü@b/1", "..", "events-x"]
     for tick, name in enumerate(names, 1):
@@ -223,6 +224,7 @@ class CountingTables(SimulatedTables):
 
 
 def test_the_saves_of_a_turn_are_one_transaction_and_the_last_stands_for_all() -> None:
+    """R1.31: whatever waits shares a transaction."""
     bench = Bench()
     tables = bench.tables = CountingTables()
     bench.start()

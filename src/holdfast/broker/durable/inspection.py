@@ -43,7 +43,7 @@ def durable_status(plane: DurablePlane) -> dict[str, Any]:
             "catching_up": sum(reader.number in behind for reader in readers),
             "away_longest_since": min(away, default=None),
         },
-        "gaps": dict(plane.readers.gaps),
+        "gaps": dict(plane.readers.audience.gaps),
     }
 
 

@@ -110,9 +110,9 @@ class Letters:
 
     def on_new(self, course: Course) -> None:
         """A pubend has become known: whoever had subscribed before is to have all of it (B1.11)."""
-        for reader in list(self._plane.readers.readers.values()):
+        for reader in list(self._plane.readers.audience.readers.values()):
             if reader.is_confirmed and course in self._plane.courses_for(reader.filter):
-                self._plane.readers.meet(reader, course, ORIGIN)
+                self._plane.readers.greeting.meet(reader, course, ORIGIN)
 
     def admit(self, course: Course, since: Tick | None) -> None:
         """Ask a pubend to wait for us."""
@@ -158,9 +158,9 @@ class Letters:
             return
         del self._admitting[course.pubend]
         course.hosted.begin(tick, incarnation, number, created)
-        course.hosted.open(self._plane.readers)
+        course.hosted.open(self._plane.readers.audience)
         self._plane.saving.add(change(HOSTED, course.pubend, course.hosted.row()))
-        self._plane.readers.on_admitted(course)
+        self._plane.readers.greeting.on_admitted(course)
         self._plane.touch(course)
 
     # Reports
@@ -172,7 +172,7 @@ class Letters:
                 self._resign(course)
             elif course.pubend in self._admitting:
                 self._ask_admission(course)
-            elif course.hosted.constream is not None and self._plane.readers.is_complete(course):
+            elif course.hosted.constream is not None and self._plane.readers.places.is_complete(course):
                 self._report(course)
         self._plane.moving.repeat()
         for own in self._plane.own.values():

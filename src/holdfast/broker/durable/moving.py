@@ -119,7 +119,7 @@ class Moving:
         reader = readers.durable.get(letter.durable)
         if reader is not None and reader.port is not None:
             readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
-        places = None if reader is None else readers.stands(reader)
+        places = None if reader is None else readers.places.stands(reader)
         answer = Fetched(letter.origin, self._plane.name, letter.durable, places)
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
@@ -162,7 +162,7 @@ class Moving:
         if reader.port is not None and reader.seated_on > letter.epoch:  # its client has come back since
             reader.durable = Durable(letter.durable, reader.seated_on)
             reader.moved_from[letter.origin] = letter.epoch
-            readers.save(reader)
+            readers.places.save_reader(reader)
             return
         if reader.port is not None:
             readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
@@ -173,7 +173,7 @@ class Moving:
         reader = self._plane.readers.durable.get(letter.durable)
         if reader is not None and letter.origin in reader.moved_from:
             del reader.moved_from[letter.origin]
-            self._plane.readers.save(reader)
+            self._plane.readers.places.save_reader(reader)
 
 
 def _token(

@@ -78,6 +78,9 @@ __all__ = ["DurablePlane"]
 ANSWER_MAX: Final = 1_000
 ITEMS_MAX: Final = 4_000
 
+#: So many stretches of one pubend are handed out in one step.
+HAND_MAX: Final = 16
+
 #: So many events are told to those who catch up, between two turns of everybody else.
 CATCH_UP_MAX: Final = 4_000
 
@@ -499,20 +502,20 @@ class DurablePlane:
                 silence = sender.silence()
                 if len(silence):
                     self.say(name, silence)
-            course.hosted.silences(self.readers, SECOND // 1_000)
+            course.hosted.silences(self.readers.audience, SECOND // 1_000)
             if course.curiosity.next_deadline() is not None:
                 self.touch(course)
         self._say_all_wants()
-        self.readers.greet_late()
+        self.readers.greeting.greet_late()
         self.pubends.repeat()
         if self.now >= self._report_at:
             self._report_at = self.now + self._settings.report_every_ns
             self.saving.try_again()
             self.operating.expire()
-            self.readers.save_places()
+            self.readers.places.save_all()
             self.letters.report()
             for course in self.courses.values():
-                course.hosted.note_again(self.readers)
+                course.hosted.note_again(self.readers.audience)
 
     def _find_ways(self, pubends: dict[str, None]) -> None:
         """Follow by the next on the way, whom we do not follow yet; and say what we want."""
@@ -624,13 +627,17 @@ class DurablePlane:
         """Those who read here."""
         hosted = course.hosted
         constream = hosted.constream
-        if constream is None or not self.readers.is_complete(course):
+        if constream is None or not self.readers.places.is_complete(course):
             return
         for version, spans in constream.missing(course.edge_told()):
             course.ask(version, spans)
-        while hosted.hand(self.readers):
-            pass
-        if hosted.catch_up(self.readers, CATCH_UP_MAX // max(1, len(hosted.catchups))):
+        has_more = False
+        for _ in range(HAND_MAX):
+            has_more = hosted.hand(self.readers.audience)
+            if not has_more:
+                break
+        has_more |= hosted.catch_up(self.readers.audience, CATCH_UP_MAX // max(1, len(hosted.catchups)))
+        if has_more:
             self.touch_later(course)
 
     def touch_later(self, course: Course) -> None:

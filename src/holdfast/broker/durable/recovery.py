@@ -150,7 +150,7 @@ def _recover_readers(plane: DurablePlane, recovered: Recovered) -> None:
             place = PlaceRow(start, place.acknowledged, place.acknowledged)
         places.append((int(number), pubend, place))
     plane.readers.restore(rows, places)
-    for reader in plane.readers.readers.values():
+    for reader in plane.readers.audience.readers.values():
         plane.spread(reader)
 
 

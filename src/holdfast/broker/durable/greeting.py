@@ -1,0 +1,198 @@
+"""How a reader begins: when the network knows it, and the pubends wait for it, and it is on disk, its client is told.
+
+A pubend that does not answer is gone without; when it does, the client hears of it, and of the gap that may be there
+(B1.11). One that is new is had from its first event on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from holdfast.broker.durable.audience import Audience
+from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.network import Network
+from holdfast.broker.durable.places import Places
+from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.saving import Saving
+from holdfast.broker.settings import Settings
+from holdfast.clock import SECOND
+from holdfast.identity import SubscriptionId
+from holdfast.messages.subscriptions import Confirmed, Partition, Upgraded
+from holdfast.messages.ticks import ORIGIN, Tick, Version
+from holdfast.overlay.transport import Send
+from holdfast.routing.port import ClientPort
+
+__all__ = ["Greeting"]
+
+#: Clocks of two brokers differ by less, mostly: what they disagree on is told as a gap.
+SKEW_MAX: Final = 5 * SECOND // 1_000
+
+#: Why something may be missing before the first event of a pubend.
+UNREACHED: Final = "could not be reached"
+
+#: A new subscription is confirmed without the pubends that have not answered within this time.
+ADMIT_WITHIN_NS: Final = 2 * SECOND
+
+
+class Greeting:
+    """Of all readers of a broker."""
+
+    def __init__(
+        self, settings: Settings, network: Network, saving: Saving, audience: Audience, places: Places
+    ) -> None:
+        self._settings = settings
+        self._network = network
+        self._saving = saving
+        self._audience = audience
+        self._places = places
+        self._absences = 0  #: how many pubends were ever missing when a reader began
+
+    def on_subscribed(self, reader: Reader, partial: tuple[Partition, ...], version: Version) -> None:
+        """The network knows a subscription: from now on its events come."""
+        reader.version, reader.partial = version, partial
+        reader.confirmed_at, reader.confirmed_on = self._network.now, self._network.clock
+        for course in self._network.courses_for(reader.filter):
+            self.meet(reader, course, ORIGIN if reader.is_restored else None)
+        reader.is_confirmed = True  # not before: it is told when all is in place
+        self._places.save_reader(reader)
+        self.greet(reader)
+
+    def on_upgraded(
+        self, reader: Reader, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
+    ) -> None:
+        """Partitions are over; whoever reads durably hears it from here."""
+        reader.partial = partial
+        port = reader.port
+        if reader.durable is not None and port is not None and port.connection is not None:
+            subscription = SubscriptionId(port.name, port.incarnation, reader.subscription)
+            self._network.emit(Send(port.connection, [Upgraded(subscription, cleared, partial)]))
+
+    def meet(self, reader: Reader, course: Course, since: Tick | None) -> None:
+        """A pubend is, or will be, read by a reader, from a tick on; None: from now on, or from its token on."""
+        hosted = course.hosted
+        token = reader.resume.token if reader.resume is not None else None
+        if since is None and token is not None and course.pubend in token:
+            _, since = token[course.pubend]
+        if hosted.constream is None:
+            hosted.waiting[reader.number] = None
+            reader.awaited[course.pubend] = since
+            self._network.admit(course, since)
+        elif reader.number not in hosted.constream:
+            reader.awaited[course.pubend] = since
+            self._admit(reader, course)
+
+    def on_admitted(self, course: Course) -> None:
+        """A pubend waits for us from now on."""
+        for number in list(course.hosted.waiting):
+            self._admit(self._audience.readers[number], course)
+
+    def _admit(self, reader: Reader, course: Course) -> None:
+        self._install(reader, course)
+        self._places.save_reader(reader)
+        if reader.is_greeted:
+            self._start_late(reader, course)
+        else:
+            self.greet(reader)
+
+    def _install(self, reader: Reader, course: Course) -> None:
+        hosted = course.hosted
+        kept = self._places.take(reader, course)
+        since = reader.awaited.pop(course.pubend, None)
+        position = self._position(reader, course)
+        if kept is not None:
+            hosted.restore(reader, kept)
+        elif position is None and since is not None:  # it had subscribed before the pubend was known here
+            hosted.install(reader, max(since, hosted.created))
+        else:
+            hosted.install(reader, position)
+        reader.pins[course.pubend] = hosted.number + 1
+        self._places.touch(reader, course)
+
+    def _position(self, reader: Reader, course: Course) -> Tick | None:
+        """Where a reader's client wants to go on; None: from now, or from where it had acknowledged."""
+        resume, is_known = reader.resume, self._is_known(reader, course)
+        position: Tick | None = None
+        if resume is not None and resume.token is not None:
+            _, position = resume.token.get(course.pubend, (0, None if is_known else ORIGIN))
+        elif resume is not None and not is_known:
+            position = resume.start
+        return None if position is None else max(position, course.hosted.created)
+
+    def _is_known(self, reader: Reader, course: Course) -> bool:
+        constream = course.hosted.constream
+        return constream is not None and reader.number in constream
+
+    def greet(self, reader: Reader) -> None:
+        """Tell a client that its subscription stands, and go on where it was, if everything is in place."""
+        is_late = self._network.now >= reader.confirmed_at + ADMIT_WITHIN_NS
+        if reader.connection is None or reader.is_greeted or not reader.is_confirmed:
+            return
+        if reader.awaited and not is_late:
+            return
+        reader.absent = {}
+        for course in self._network.courses_for(reader.filter):
+            if course.pubend in reader.awaited and reader.awaited[course.pubend] is None:
+                self._go_without(reader, course)
+        reader.is_greeted = True
+        self._places.save_reader(reader)
+        port, number = reader.port, reader.subscription
+        if reader.durable is None or reader.is_stored:  # a full disk keeps nobody from reading on
+            self._begin(reader, port, number)
+        else:
+            self._saving.add(then=lambda: self._begin(reader, port, number))
+
+    def _go_without(self, reader: Reader, course: Course) -> None:
+        """A pubend does not answer; once it does, what came meanwhile is made up for."""
+        self._network.admit(course, max(ORIGIN, reader.confirmed_on - SKEW_MAX))
+        self._absences += 1
+        here = self._settings.name, self._settings.incarnation
+        reader.absent[course.pubend] = Partition(*here, -self._absences, (course.pubend,))
+
+    def greet_late(self) -> None:
+        """Those who have waited long enough for pubends that do not answer."""
+        for reader in self._audience.readers.values():
+            if reader.awaited and not reader.is_greeted:
+                self.greet(reader)
+
+    def _begin(self, reader: Reader, port: ClientPort | None, number: int) -> None:
+        """It is on disk: say so, and begin."""
+        reader.is_stored = reader.durable is not None
+        if (reader.port, reader.subscription) != (port, number) or reader.connection is None:
+            return  # somebody else came meanwhile, or nobody is there any more
+        assert port is not None
+        self._network.direct(reader)
+        subscription = SubscriptionId(port.name, port.incarnation, number)
+        courses = [
+            course for course in self._network.courses_for(reader.filter) if self._is_known(reader, course)
+        ]
+        places = {course: self._place(reader, course) for course in courses}
+        token = {course.pubend: (course.hosted.incarnation, tick) for course, tick in places.items()}
+        if reader.presented is not None:  # there its client stands; of what there is not, it will be told
+            token.update({each: place for each, place in reader.presented.items() if each in token})
+        absent = tuple(reader.absent.values())
+        self._network.emit(Send(reader.connection, [Confirmed(subscription, reader.partial + absent, token)]))
+        for course, tick in places.items():
+            course.hosted.start(reader, tick, self._audience)
+            self._network.touch(course)
+
+    def _place(self, reader: Reader, course: Course) -> Tick:
+        constream = course.hosted.constream
+        assert constream is not None
+        position = self._position(reader, course)
+        return constream.released_by(reader.number) if position is None else position
+
+    def _start_late(self, reader: Reader, course: Course) -> None:
+        """A pubend that came later: because it is new, or could not be reached, and then something may be missing."""
+        port, constream = reader.port, course.hosted.constream
+        assert constream is not None
+        if port is None or port.connection is None:
+            return
+        absent = reader.absent.pop(course.pubend, None)
+        if absent is not None:
+            reader.told[course.pubend] = ORIGIN
+            course.hosted.tell_gap(reader, constream.released_by(reader.number), UNREACHED, self._audience)
+            subscription = SubscriptionId(port.name, port.incarnation, reader.subscription)
+            left = (*reader.partial, *reader.absent.values())
+            self._network.emit(Send(port.connection, [Upgraded(subscription, (absent,), left)]))
+        course.hosted.start(reader, None, self._audience)
+        self._network.touch(course)

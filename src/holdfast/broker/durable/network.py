@@ -1,0 +1,60 @@
+"""What readers need of the rest of the broker."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.reader import Reader
+from holdfast.clock import Instant
+from holdfast.filters.expression import Filter
+from holdfast.identity import SubscriptionId
+from holdfast.messages.subscriptions import Resume
+from holdfast.messages.ticks import Tick
+from holdfast.routing.port import ClientPort
+
+__all__ = ["Network"]
+
+
+class Network(Protocol):
+    """The durable plane, as those see it who serve readers."""
+
+    now: Instant
+
+    @property
+    def clock(self) -> Tick:
+        """The present as a tick."""
+
+    def emit(self, effect: object) -> None:
+        """Have something done."""
+
+    def courses_for(self, filter: Filter) -> list[Course]:
+        """The pubends whose events a filter may match."""
+
+    def admit(self, course: Course, since: Tick | None) -> None:
+        """See to it that nothing above a tick is given up without us; None: from now on."""
+
+    def touch(self, course: Course) -> None:
+        """Something of a course has changed."""
+
+    def direct(self, reader: Reader) -> None:
+        """Whoever reads a durable subscription gets what is not logged, too, while it is there."""
+
+    def new_id(self) -> SubscriptionId:
+        """An id for a subscription of the broker's."""
+
+    def postpone(
+        self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume, until: Instant
+    ) -> None:
+        """Let a durable subscription be read later."""
+
+    def fetch(
+        self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
+    ) -> None:
+        """Ask a broker where a durable subscription stands, and then ``take_over``."""
+
+    def spread(self, reader: Reader) -> None:
+        """Make a durable reader's subscription known to the network."""
+
+    def withdraw(self, reader: Reader) -> None:
+        """The network need not know it any more."""

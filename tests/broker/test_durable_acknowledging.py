@@ -1,0 +1,74 @@
+"""What a reader has consumed: believed as far as it was told, answered when it is on disk [R1.8, R1.30, R1.31, B1.10]."""
+
+from __future__ import annotations
+
+from by_hand import publish
+from durable_desk import OWN, shop
+from holdfast.clock import SECOND
+from holdfast.messages.durable import Acknowledge, Credit, Saved
+from holdfast.streams.storing import Save
+
+
+def test_an_acknowledgement_is_answered_when_it_is_on_disk() -> None:
+    """R1.30, R1.31."""
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.hold(Save)
+    assert desk.acknowledge(reader, 7) == []
+    desk.hold()
+    assert desk.said(reader, Saved) == [Saved(1, 7)]
+    desk.restart()
+    desk.wait(3 * SECOND)
+    reader = desk.reader("u", durable="mine")
+    assert desk.got(reader) == []
+
+
+def test_what_was_not_on_disk_when_the_power_went_comes_again() -> None:
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.hold(Save)
+    desk.acknowledge(reader, 7)
+    desk.restart()
+    desk.wait(3 * SECOND)
+    reader = desk.reader("u", durable="mine")
+    assert desk.got(reader) == [2]
+
+
+def test_an_acknowledgement_of_what_was_never_told_is_not_believed() -> None:
+    """B1.10."""
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.say(
+        reader, Acknowledge(1, {OWN: desk.clock + 10_000_000}, 1), Acknowledge(9, {OWN: 1}), Credit(9, 1)
+    )
+    assert desk.said(reader, Saved) == [Saved(1, 1)], "it is answered; nothing has changed"
+    desk.lose(reader)
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    assert desk.got(reader) == [2]
+
+
+def test_acknowledgements_go_forward_only() -> None:
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2), publish("p", 3))
+    first, second = [tick for tick, _ in desk.events(reader)]
+    desk.acknowledge(reader, **{OWN: second})
+    desk.acknowledge(reader, **{OWN: first})
+    desk.lose(reader)
+    assert desk.got(desk.reader("u", incarnation=2, durable="mine")) == []
+
+
+def test_a_full_disk_keeps_nobody_from_reading_on() -> None:
+    """A known subscription is greeted though its row cannot be saved; acknowledgements wait for room."""
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.lose(reader)
+    desk.tables.is_full = True
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    assert desk.got(reader) == [2]
+    desk.acknowledge(reader, 7)
+    desk.wait(3 * SECOND)
+    assert desk.said(reader, Saved) == []
+    assert len([log for log in desk.logs if log.text == "tables cannot be saved"]) == 1, "once is enough"
+    desk.tables.is_full = False
+    desk.wait(SECOND)
+    assert desk.said(reader, Saved) == [Saved(1, 7)]

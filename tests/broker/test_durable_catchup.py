@@ -1,0 +1,117 @@
+"""Falling behind, and catching up: nothing is missed, nothing comes twice, nobody else waits [R1.12, R1.23, B1.13-B1.15]."""
+
+from __future__ import annotations
+
+from by_hand import a_publication, publish
+from durable_desk import FAR, OWN, followed, items, shop
+from holdfast.clock import SECOND
+from holdfast.messages.durable import Credit, Portion
+from holdfast.messages.ticks import ABSOLUTE
+from holdfast.streams.storing import NoteMatches, ReadMatches
+
+
+def test_who_was_away_gets_what_it_missed_from_the_filtering_log_and_then_goes_on() -> None:
+    """R1.12, R1.23: nothing is filtered twice."""
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.acknowledge(reader)
+    desk.lose(reader)
+    desk.say(publisher, publish("p", 3), publish("p", 4, topic="b"), publish("p", 5))
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    assert len(desk.done_of(ReadMatches)) > 0
+    assert desk.got(reader) == [3, 5]
+    desk.say(publisher, publish("p", 6))
+    assert desk.got(reader) == [3, 5, 6]
+    assert desk.gaps(reader) == []
+
+
+def test_who_has_no_credit_gets_nothing_more_until_it_says_that_there_is_room() -> None:
+    """B1.14: it falls behind, catches up in steps as large as it can take, and is current again."""
+    desk, publisher, slow = shop(durable="mine", credit=2)
+    quick = desk.reader("v")
+    desk.say(publisher, publish("p", *range(2, 12)))
+    assert desk.got(slow) == [2, 3]
+    assert desk.got(quick) == list(range(2, 12)), "and it holds up nobody"
+    desk.say(slow, Credit(1, 3))
+    assert desk.got(slow) == [2, 3, 4, 5, 6]
+    desk.say(slow, Credit(1, 100))
+    assert desk.got(slow) == list(range(2, 12))
+    reads = len(desk.done_of(ReadMatches))
+    desk.say(publisher, publish("p", 12))
+    assert desk.got(slow) == list(range(2, 13))
+    assert len(desk.done_of(ReadMatches)) == reads, "it is with the others again"
+
+
+def test_a_passing_reader_without_credit_catches_up_by_filtering_again() -> None:
+    desk, publisher, slow = shop(credit=1)
+    desk.say(publisher, publish("p", 2), publish("p", 3, topic="b"), publish("p", 4))
+    assert desk.got(slow) == [2]
+    desk.say(slow, Credit(1, 10))
+    assert desk.got(slow) == [2, 4]
+    assert desk.done_of(ReadMatches) == [], "it has no filtering log"
+
+
+def test_a_passing_reader_that_was_lost_for_a_moment_goes_on_where_it_was() -> None:
+    desk, publisher, reader = shop()
+    desk.say(publisher, publish("p", 2))
+    last = desk.said(reader, Portion)[-1].upto
+    desk.lose(reader)
+    desk.say(publisher, publish("p", 3))
+    reader = desk.client("u")
+    desk.subscribe(reader, "u", token={OWN: last})
+    assert desk.got(reader) == [3]
+    assert desk.gaps(reader) == []
+
+
+def test_nothing_is_sent_to_who_is_away() -> None:
+    """R1.12: from this instant on it must catch up."""
+    desk, publisher, reader = shop(durable="mine")
+    desk.lose(reader)
+    desk.say(publisher, publish("p", 2))
+    desk.wait(2 * SECOND)
+    assert desk.said(reader, Portion) == []
+
+
+def test_who_attaches_while_matches_are_being_written_misses_nothing_and_gets_nothing_twice() -> None:
+    """B1.13: what was handed to others and is not on disk yet is told first."""
+    desk, publisher, _ = shop(durable="hers")
+    reader = desk.reader("v", durable="mine")
+    place = desk.place(reader)
+    desk.lose(reader)
+    desk.hold(NoteMatches)
+    desk.say(publisher, publish("p", 2, 3))
+    reader = desk.reader("v", incarnation=2, durable="mine", token={OWN: place})
+    desk.say(publisher, publish("p", 4))
+    assert desk.got(reader) == [2, 3, 4]
+    desk.hold()
+    assert desk.got(reader) == [2, 3, 4]
+
+
+def test_an_older_token_moves_delivery_back_and_tells_a_gap_for_what_was_released() -> None:
+    """R1.9, B1.10: legal, and honest."""
+    desk, publisher, reader = shop(durable="mine")
+    start = desk.place(reader)
+    for n in (2, 3):
+        desk.wait(SECOND)
+        desk.say(publisher, publish("p", n))
+    desk.acknowledge(reader)
+    desk.lose(reader)
+    back = desk.reader("u", incarnation=2, durable="mine", token={OWN: start})
+    assert desk.got(back) == [2, 3], "still in the log"
+    desk.wait(20 * SECOND)
+    assert desk.own.core.forgotten >= desk.own.core.stable
+    late = desk.reader("u", incarnation=3, durable="mine", token={OWN: start})
+    assert desk.got(late) == []
+    assert {reason for _, reason in desk.gaps(late)} == {"acknowledged"}
+
+
+def test_matches_that_a_full_disk_would_not_take_are_noted_again_and_nothing_is_missed() -> None:
+    desk, left, reader = followed(durable="mine")
+    desk.disk.capacity = 0
+    desk.say(left, items(FAR, ABSOLUTE, 100, [(150, a_publication("q", 1))], 200))
+    assert desk.course(FAR).hosted.constream.latest_delivered == 100  # type: ignore[union-attr]
+    desk.lose(reader)
+    desk.disk.capacity = 1 << 62
+    desk.wait(SECOND)
+    assert desk.course(FAR).hosted.constream.latest_delivered == 200  # type: ignore[union-attr]
+    assert desk.got(desk.reader("u", incarnation=2, durable="mine")) == [1]

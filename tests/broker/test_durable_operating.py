@@ -1,0 +1,66 @@
+"""What an operator may do to durable subscriptions: move one, end one, let old ones expire; answered when on disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from by_hand import publish
+from durable_desk import Desk, shop
+from holdfast.broker.durable.records import READERS
+from holdfast.broker.input import End, Operate, Seek
+from holdfast.clock import SECOND
+from holdfast.messages.durable import Ousted
+from holdfast.streams.storing import Save
+
+
+def test_an_operator_moves_a_subscription_that_nobody_reads() -> None:
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2), publish("p", 3))
+    first, _ = [tick for tick, _ in desk.events(reader)]
+    desk.acknowledge(reader)
+    desk.wait(SECOND)
+    desk.step(Operate(1, Seek("mine", first)))
+    assert "being read by u" in str(desk.operated[-1].problem)
+    desk.lose(reader)
+    desk.hold(Save)
+    desk.step(Operate(2, Seek("mine", first)))
+    assert len(desk.operated) == 1, "not before it is on disk"
+    desk.hold()
+    assert desk.operated[-1].problem is None
+    desk.restart()
+    desk.wait(3 * SECOND)
+    assert desk.got(desk.reader("u", incarnation=3, durable="mine")) == [3]
+
+
+@pytest.mark.parametrize(
+    ("action", "problem"),
+    [
+        (Seek("nobody"), "no durable subscription"),
+        (Seek("mine", 2**62), "not come yet"),
+        (End("nobody"), "no durable subscription"),
+    ],
+)
+def test_an_operator_is_told_what_cannot_be_done(action: Seek | End, problem: str) -> None:
+    desk, _, reader = shop(durable="mine")
+    desk.lose(reader)
+    desk.step(Operate(1, action))
+    assert problem in str(desk.operated[-1].problem)
+
+
+def test_an_operator_ends_a_subscription_and_its_reader_is_told() -> None:
+    desk, _, reader = shop(durable="mine")
+    desk.step(Operate(1, End("mine")))
+    assert len(desk.said(reader, Ousted)) == 1
+    assert desk.operated[-1].problem is None
+    assert desk.rows(READERS) == []
+
+
+def test_a_subscription_that_nobody_reads_for_too_long_expires_and_one_that_is_read_does_not() -> None:
+    desk = Desk(expire_after_ns=5 * SECOND)
+    desk.publisher("p", 1)
+    gone, _ = desk.reader("u", durable="mine"), desk.reader("v", durable="hers")
+    desk.lose(gone)
+    desk.wait(4 * SECOND)
+    assert desk.rows(READERS) == ["hers", "mine"]
+    desk.wait(2 * SECOND)
+    assert desk.rows(READERS) == ["hers"]
