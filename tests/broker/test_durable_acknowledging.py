@@ -1,9 +1,10 @@
-"""What a reader has consumed: believed as far as it was told, answered when it is on disk [R1.8, R1.30, R1.31, B1.10]."""
+"""What a reader has consumed: believed as far as it was told, answered when it is on disk [R1.8, R1.31, B1.10]."""
 
 from __future__ import annotations
 
-from by_hand import publish
 from durable_desk import OWN, shop
+
+from by_hand import publish
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Acknowledge, Credit, Saved
 from holdfast.streams.storing import Save

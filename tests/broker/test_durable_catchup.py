@@ -1,9 +1,10 @@
-"""Falling behind, and catching up: nothing is missed, nothing comes twice, nobody else waits [R1.12, R1.23, B1.13-B1.15]."""
+"""Falling behind, and catching up: nothing is missed, nothing comes twice, nobody else waits [R1.12, R1.23, B1.13]."""
 
 from __future__ import annotations
 
-from by_hand import a_publication, publish
 from durable_desk import FAR, OWN, followed, items, shop
+
+from by_hand import a_publication, publish
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Credit, Portion
 from holdfast.messages.ticks import ABSOLUTE

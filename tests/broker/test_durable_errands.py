@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from by_hand import a_publication, publish
 from durable_desk import FAR, OWN, TOTAL, Desk
+
+from by_hand import a_publication, publish
 from holdfast.broker.durable.publishing import REQUESTS_MAX
 from holdfast.clock import SECOND
 from holdfast.messages.durable import BEGIN, Answers, Logged, Requests, Run

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from durable_desk import Desk, shop
 
 from by_hand import publish
-from durable_desk import Desk, shop
 from holdfast.broker.durable.records import READERS
 from holdfast.broker.input import End, Operate, Seek
 from holdfast.clock import SECOND

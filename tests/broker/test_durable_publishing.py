@@ -1,9 +1,10 @@
-"""Publishing on a stream that is logged: accepted means on disk, and a repeat finds its first tick [R1.3, R1.5, B1.4]."""
+"""Publishing on a stream that is logged: accepted means on disk, and a repeat finds its first tick [R1.5, B1.4]."""
 
 from __future__ import annotations
 
-from by_hand import publish
 from durable_desk import ORDERS, OWN, Desk
+
+from by_hand import publish
 from holdfast.broker.durable.publishing import pubend_for
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.messages.durable import Logged, Report, Reported, Run

@@ -1,13 +1,13 @@
-"""Who reads streams that are logged, at its broker: confirmed where it begins, and one reader to a name [R1.6, R1.22]."""
+"""Who reads streams that are logged, at its broker: confirmed where it begins, and one reader to a name [R1.6]."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from durable_desk import ORDERS, OWN, Desk, shop
 
 from by_hand import publish
-from durable_desk import ORDERS, OWN, Desk, shop
 from holdfast.broker.durable.records import PLACES, READERS
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Detach, Ousted, Portion

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+from durable_desk import ORDERS, OWN, Desk
 
 from by_hand import publish
-from durable_desk import ORDERS, OWN, Desk
 from holdfast.broker.durable.own import KEEP
 from holdfast.broker.durable.records import PUBENDS, REPORTS, joined
 from holdfast.broker.input import ForgetBroker, Operate

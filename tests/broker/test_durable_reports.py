@@ -1,4 +1,4 @@
-"""A broker with subscribers, and a pubend elsewhere: it asks to be waited for, reports, and resigns [R1.13, B1.8, R1.30].
+"""A broker with subscribers, and a pubend elsewhere: it asks to be waited for, reports, and resigns [R1.13, B1.8].
 
 Letters may be lost: whatever has no answer is written again; what a letter tells is on disk before it is sent.
 """
@@ -6,9 +6,9 @@ Letters may be lost: whatever has no answer is written again; what a letter tell
 from __future__ import annotations
 
 import pytest
+from durable_desk import FAR, Desk, admitted, followed, items
 
 from by_hand import a_publication
-from durable_desk import FAR, Desk, admitted, followed, items
 from holdfast.broker.durable.letters import RESIGN_AFTER
 from holdfast.broker.durable.records import HOSTED
 from holdfast.clock import MILLISECOND

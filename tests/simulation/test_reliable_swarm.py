@@ -24,7 +24,7 @@ RUNS_MIN = 6
 
 #: Seeds that found something, each in its time: upgrades that overtook confirmations, subscriptions of earlier lives,
 #: clients that were leads, refills that came too late, a later life taken for an earlier one, events that
-#: came before a confirmation.
+#: came before a confirmation, connections that were closed all at once.
 ONCE_FAILED = (
     (11, False),
     (154, False),
@@ -37,6 +37,7 @@ ONCE_FAILED = (
     (25, True),
     (47, True),
     (471, True),
+    (773, True),
     (798, True),
 )
 

@@ -9,12 +9,12 @@ What is to be done is gathered during a step and taken at its end, in order (``s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from holdfast.broker.clients import Clients
-from holdfast.broker.durable.beyond import Beyond
 from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.following import Following
 from holdfast.broker.durable.letters import Letters
 from holdfast.broker.durable.moving import Moving
 from holdfast.broker.durable.names import RESERVED, broker_in, pubend_in, stream_in
@@ -25,7 +25,7 @@ from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.readers import Readers
 from holdfast.broker.durable.recovery import recover
 from holdfast.broker.durable.saving import Saving
-from holdfast.broker.settings import Routing, Settings
+from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.errors import MalformedEvent, PeersFault
@@ -39,7 +39,6 @@ from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import Resume
 from holdfast.messages.ticks import (
     ABSOLUTE,
-    SPANS_MAX,
     Follow,
     Items,
     Nack,
@@ -53,9 +52,8 @@ from holdfast.node.breach import Breach
 from holdfast.node.interest import Interest
 from holdfast.node.node import Node
 from holdfast.node.station import Station
-from holdfast.overlay.transport import Log, Send, Trace
+from holdfast.overlay.transport import Log, Send
 from holdfast.routing.port import ClientPort, Port
-from holdfast.streams.istream import Receiver
 from holdfast.streams.storing import (
     DiskInput,
     EventsChopped,
@@ -65,7 +63,6 @@ from holdfast.streams.storing import (
     MatchesFailed,
     MatchesRead,
     MatchesStable,
-    ReadEvents,
     Recovered,
     Saved,
     SaveFailed,
@@ -73,10 +70,6 @@ from holdfast.streams.storing import (
 from holdfast.streams.tick import laid_out
 
 __all__ = ["DurablePlane"]
-
-#: An answer to a nack, or a reading of the log, has about so many events; and so many events are told at once.
-ANSWER_MAX: Final = 1_000
-ITEMS_MAX: Final = 4_000
 
 #: So many stretches of one pubend are handed out in one step.
 HAND_MAX: Final = 16
@@ -102,12 +95,11 @@ class DurablePlane:
         self._node = node
         self._counters = counters
         self.new_id = new_id
-        self._floods = settings.routing is Routing.FLOODING
         self.streams = {each.name: each for each in settings.streams if each.guarantee is Guarantee.DURABLE}
         self._patterns = {
             name: [parse_pattern(each) for each in stream.topics] for name, stream in self.streams.items()
         }
-        self._beyond = Beyond(node.table)
+        self.following = Following(self, settings, node, counters)
         self.saving = Saving()
         self.readers = Readers(settings, self, self.saving, counters)
         self.letters = Letters(self)
@@ -121,8 +113,6 @@ class DurablePlane:
         ] = {}  #: what follows when the network knows them
         self.ways: dict[str, Interest] = {}  #: to pubends
         self.brokers: dict[str, Interest] = {}  #: and to brokers
-        self._wants_heard: dict[str, Version] = {}  #: by station
-        self._wants_said: dict[str, Version] = {}
         self._sink = Port("")  #: for what is no client's
         self._effects: list[Any] = []
         self._dirty: dict[str, None] = {}  #: courses to be looked at
@@ -352,9 +342,9 @@ class DurablePlane:
                     course.asked_by(sender.name, version, list(spans))
                     self.touch(course)
             case Wants(version):
-                self._on_wants(sender, version)
+                self.following.on_wants(sender, version)
             case Follow(pubend):
-                self._on_follow(sender, pubend)
+                self.following.on_follow(sender, pubend)
             case Unfollow(pubend):
                 course = self.courses.get(pubend)
                 if course is not None:
@@ -371,37 +361,13 @@ class DurablePlane:
             case _:
                 raise Breach(f"{type(message).__name__} from a neighbour")
 
-    def _on_wants(self, sender: Station, version: Version) -> None:
-        if version < self._wants_heard.get(sender.name, 0):
-            raise Breach(f"version {version} after {self._wants_heard[sender.name]}")
-        self._wants_heard[sender.name] = version
-        for course in self.courses.values():
-            silence = course.become_version(sender.name, version, self._version)
-            if silence is not None:
-                self.say(sender.name, silence)
-
-    def _on_follow(self, sender: Station, pubend: str) -> None:
-        if stream_in(pubend) not in self.streams:
-            raise Breach(f"{pubend} is a pubend of no durable stream here")
-        course = self.course(pubend)
-        under = ABSOLUTE if self._floods else self._wants_heard.get(sender.name, 0)
-        sender_of = course.follow(sender.name, under, self._version)
-        self.say(sender.name, sender_of.start)
-        self.touch(course)
-
-    @property
-    def _version(self) -> Version:
-        """What we want, counted."""
-        return ABSOLUTE if self._floods else self._node.table.additions
-
     def on_open(self, station: Station) -> None:
         """A neighbour is there."""
         self._touch_all()
 
     def on_gone(self, station: Station) -> None:
         """A neighbour is not there any more."""
-        self._wants_heard.pop(station.name, None)
-        self._wants_said.pop(station.name, None)
+        self.following.on_gone(station)
         for course in self.courses.values():
             course.on_gone(station.name)
         self._touch_all()
@@ -465,15 +431,15 @@ class DurablePlane:
         self.now = now
         self._dirty |= self._later
         self._later = {}
-        if self._version != self._version_seen:
-            self._version_seen = self._version
-            self._say_all_wants()
+        if self.following.version != self._version_seen:
+            self._version_seen = self.following.version
+            self.following.say_all_wants()
         if now >= self._silence_at:
             self._silence_at = now + self._settings.silence_every_ns
             self._tick()
         while self._dirty:
             dirty, self._dirty = self._dirty, {}
-            self._find_ways(dirty)
+            self.following.find_ways(dirty)
             for pubend in dirty:
                 self._advance(self.courses[pubend])
             save = self.saving.next_save()
@@ -505,7 +471,7 @@ class DurablePlane:
             course.hosted.silences(self.readers.audience, SECOND // 1_000)
             if course.curiosity.next_deadline() is not None:
                 self.touch(course)
-        self._say_all_wants()
+        self.following.say_all_wants()
         self.readers.greeting.greet_late()
         self.pubends.repeat()
         if self.now >= self._report_at:
@@ -517,111 +483,13 @@ class DurablePlane:
             for course in self.courses.values():
                 course.hosted.note_again(self.readers.audience)
 
-    def _find_ways(self, pubends: dict[str, None]) -> None:
-        """Follow by the next on the way, whom we do not follow yet; and say what we want."""
-        for pubend in pubends:
-            course = self.courses[pubend]
-            if course.is_own:
-                continue
-            station = self.toward(self.ways.get(pubend)) if course.is_wanted else None
-            name = None if station is None else station.name
-            if name == course.upstream:
-                continue
-            if course.upstream is not None and (name is not None or not course.is_wanted):
-                course.receivers.pop(course.upstream, None)
-                self.say(course.upstream, Unfollow(pubend))
-                course.upstream = None
-            if name is not None:
-                self._say_wants(name)
-                course.upstream = name
-                course.receivers[name] = Receiver(course.knowledge)
-                course.curiosity.become_reopened()
-                self.say(name, Follow(pubend))
-        self._say_all_wants()
-
-    def _say_all_wants(self) -> None:
-        followed = {course.upstream: None for course in self.courses.values()}
-        for name in followed:
-            if name is not None:
-                self._say_wants(name)
-
-    def _say_wants(self, name: str) -> None:
-        """Tell a neighbour that it has installed all we want, once it has [KJ §4.2.2: not before a partition ends]."""
-        is_withheld = any(name in partition.fragment for partition in self._node.spread.partitions.open)
-        if not self._floods and not is_withheld and self._version > self._wants_said.get(name, 0):
-            self._wants_said[name] = self._version
-            self.say(name, Wants(self._version))
-
     def _advance(self, course: Course) -> None:
-        self._pass_on(course)
-        self._answer_followers(course)
+        self.following.pass_on(course)
+        self.following.answer(course)
         self._serve(course)
-        self._ask(course)
+        self.following.ask(course)
         course.knowledge.trim(self._settings.cache_bytes)
         course.forget_contents()
-
-    def _pass_on(self, course: Course) -> None:
-        """What is new, to those who follow."""
-        knowledge = course.knowledge
-        behind = {name: each for name, each in course.senders.items() if each.edge < knowledge.edge}
-        if not behind:
-            return
-        lowest = min(sender.edge for sender in behind.values())
-        ticks, publications = knowledge.events(lowest, knowledge.edge)
-        wanted = self._wanted(course, behind, ticks, publications)
-        for name, sender in behind.items():
-            at = [i for i in wanted[name] if ticks[i] > sender.edge]
-            items = sender.pass_on([ticks[i] for i in at], [publications[i] for i in at])
-            if len(items) or items.lost:
-                self._say_items(name, items)
-
-    def _wanted(
-        self,
-        course: Course,
-        followers: Iterable[str],
-        ticks: Sequence[Tick],
-        publications: Sequence[Publication],
-    ) -> dict[str, list[int]]:
-        """By follower the positions of what somebody beyond it wants."""
-        if self._floods:
-            return {name: list(range(len(publications))) for name in followers}
-        return self._beyond.wanted(followers, course.contents(ticks, publications))
-
-    def _say_items(self, name: str, items: Items) -> None:
-        if self._settings.trace_forwards:
-            for publication in items.publications:
-                if publication is not None:
-                    copy = {"from": self._me, "to": name, "publisher": publication.publisher}
-                    self.emit(Trace("forward", {**copy, "n": publication.n, "again": items.answers}))
-        self._counters.forwarded += sum(publication is not None for publication in items.publications)
-        for start in range(0, max(1, len(items)), ITEMS_MAX):
-            end = start + ITEMS_MAX
-            part = Items(
-                items.pubend,
-                items.under,
-                items.los[start:end],
-                items.ticks[start:end],
-                items.publications[start:end],
-                items.lost if not start else (),
-                items.answers,
-            )
-            self.say(name, part)
-
-    def _answer_followers(self, course: Course) -> None:
-        for (asker, version), answer in course.curiosity.answers(course.knowledge, ANSWER_MAX):
-            assert isinstance(asker, str)
-            sender = course.senders.get(asker)
-            if sender is None:
-                continue
-            is_raw = version == ABSOLUTE
-            wanted = (
-                range(len(answer.ticks))
-                if is_raw
-                else self._wanted(course, [asker], answer.ticks, answer.publications)[asker]
-            )
-            self._say_items(asker, answer.items(sender.under_of(version), list(wanted)))
-            if len(answer.ticks) >= ANSWER_MAX:
-                self.touch_later(course)
 
     def _serve(self, course: Course) -> None:
         """Those who read here."""
@@ -643,22 +511,3 @@ class DurablePlane:
     def touch_later(self, course: Course) -> None:
         """Go on with a course in the next step: others first."""
         self._later[course.pubend] = None
-
-    def _ask(self, course: Course) -> None:
-        """What is missing, of the next on the way, or of the log."""
-        if course.is_own:
-            if course.is_reading:
-                return
-            nacks = course.curiosity.next_nacks(course.knowledge, self.now)
-            spans = sorted({span for nack in nacks for span in nack.spans})
-            if spans:
-                course.is_reading = True
-                self.emit(ReadEvents(course.pubend, spans, ANSWER_MAX))
-            return
-        if course.upstream is None:
-            return
-        for nack in course.curiosity.next_nacks(course.knowledge, self.now):
-            for start in range(0, len(nack.spans), SPANS_MAX):
-                self.say(
-                    course.upstream, Nack(nack.pubend, nack.version, nack.spans[start : start + SPANS_MAX])
-                )

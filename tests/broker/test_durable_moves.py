@@ -1,0 +1,228 @@
+"""A durable subscription that is read at another broker than before: taken over first, forgotten then [B1.9, R1.32].
+
+Either end of a move is the broker under test; the other is its neighbour left.
+"""
+
+from __future__ import annotations
+
+from by_hand import a_publication, publish
+from durable_desk import OWN, Desk, shop
+from holdfast.broker.durable.records import READERS
+from holdfast.clock import SECOND
+from holdfast.messages.durable import Fetch, Fetched, Moved, MovedTaken, Ousted, Stand
+from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Unsubscribe
+from holdfast.streams.storing import Save
+
+EVENT = a_publication("q", 1)
+EPOCH = 50  #: of the subscription at left
+
+
+def at_left(*numbers: int) -> tuple[Desk, int, int]:
+    """The subscription mine is at left; the broker under test has a pubend, with these events, and a publisher."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", *(numbers or (1,)))
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    return desk, left, publisher
+
+
+def fetched(**places: Stand) -> Fetched:
+    return Fetched("b", "left", "mine", places)
+
+
+# To here
+
+
+def test_who_comes_without_a_token_goes_on_where_its_old_broker_says_that_it_stood() -> None:
+    desk, left, _ = at_left(1, 2, 3)
+    reader = desk.reader(durable="mine")
+    assert desk.said(left, Fetch) == [Fetch("left", "b", "mine")]
+    assert desk.said(reader, Confirmed) == []
+    first = desk.own.core.stable - 2
+    desk.say(left, fetched(**{OWN: Stand(first - 1, first, first)}))
+    assert desk.got(reader) == [2, 3]
+    assert desk.gaps(reader) == []
+
+
+def test_whom_its_old_broker_does_not_answer_for_is_refused_or_goes_on_from_its_own_token() -> None:
+    desk, left, _ = at_left(1, 2)
+    lost, sure = desk.reader("u", durable="mine"), desk.client("v")
+    desk.wait(2 * SECOND)
+    assert len(desk.said(left, Fetch)) > 2, "letters may be lost"
+    desk.wait(4 * SECOND)
+    [refused] = desk.said(lost, Refused)
+    assert "left" in refused.problem
+    desk.subscribe(sure, "v", durable="mine", token={OWN: desk.own.core.stable - 1})
+    desk.wait(2 * SECOND)
+    assert desk.got(sure) == [2]
+
+
+def test_a_token_counts_and_what_is_known_to_be_silence_behind_it_is_left_out() -> None:
+    """The client says where it stands, its old broker up to where nothing was for it: no gap in between."""
+    desk, left, publisher = at_left(1, 2)
+    token = desk.own.core.stable - 1
+    reader = desk.reader(durable="mine", token={OWN: token})
+    desk.say(left, fetched(**{OWN: Stand(token - 1, token - 1, token)}))
+    assert desk.place(reader) == token
+    desk.say(publisher, publish("p", 3))
+    assert desk.got(reader) == [2, 3]
+
+
+def test_an_answer_from_another_broker_or_for_another_name_is_not_taken() -> None:
+    desk, left, _ = at_left()
+    reader = desk.reader(durable="mine")
+    desk.say(left, Fetched("b", "right", "mine", {}), Fetched("b", "left", "other", {}))
+    assert desk.said(reader, Confirmed) == []
+
+
+def test_who_has_gone_again_meanwhile_takes_nothing_over() -> None:
+    desk, left, _ = at_left()
+    reader = desk.reader(durable="mine")
+    desk.lose(reader)
+    desk.say(left, fetched())
+    desk.wait(SECOND)
+    assert desk.rows(READERS) == []
+    assert desk.said(left, Moved) == []
+
+
+def taken_over() -> tuple[Desk, int, int]:
+    desk, left, _ = at_left(1, 2)
+    reader = desk.reader(durable="mine")
+    at = desk.own.core.stable
+    desk.say(left, fetched(**{OWN: Stand(at, at, at)}))
+    return desk, left, reader
+
+
+def test_the_old_broker_is_told_when_the_pubends_wait_for_it_here_and_until_it_has_heard() -> None:
+    """B1.9: never drop first. The epoch is above the last one's."""
+    desk, left, _ = taken_over()
+    assert desk.said(left, Moved) == [], "no report of ours counts yet"
+    desk.wait(2 * SECOND)
+    letters = desk.said(left, Moved)
+    assert len(letters) > 1
+    assert letters[0].epoch > EPOCH
+    desk.say(left, MovedTaken("b", "left", "mine", letters[0].epoch))
+    desk.wait(SECOND)
+    assert len(desk.said(left, Moved)) == len(letters)
+
+
+def test_where_it_came_from_outlives_a_restart() -> None:
+    desk, left, _ = taken_over()
+    epoch = desk.durable("mine").durable.epoch  # type: ignore[union-attr]
+    desk.restart()
+    left = desk.meet("left", incarnation=2)
+    desk.wait(2 * SECOND)
+    assert {(each.durable, each.epoch) for each in desk.said(left, Moved)} == {("mine", epoch)}
+
+
+def test_nothing_is_said_while_the_release_is_not_on_disk() -> None:
+    desk, left, _ = at_left(1, 2)
+    reader = desk.reader(durable="mine")
+    desk.hold(Save)
+    at = desk.own.core.stable
+    desk.say(left, fetched(**{OWN: Stand(at, at, at)}))
+    desk.wait(2 * SECOND)
+    assert desk.said(left, Moved) == []
+    assert desk.said(reader, Confirmed) == []
+
+
+# From here
+
+
+def test_where_a_subscription_stands_is_answered_and_its_reader_here_is_ousted() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    start = desk.place(reader)
+    desk.say(publisher, publish("p", 2), publish("p", 3))
+    first, _ = [tick for tick, _ in desk.events(reader)]
+    desk.acknowledge(reader, **{OWN: first})
+    desk.hold(Save)
+    desk.say(left, Fetch("b", "left", "mine"))
+    assert desk.said(left, Fetched) == [], "what was acknowledged is on disk before it is told"
+    desk.hold()
+    [answer] = desk.said(left, Fetched)
+    assert answer.places == {OWN: Stand(start, first, first)}
+    assert len(desk.said(reader, Ousted)) == 1
+    desk.say(left, Fetch("b", "left", "nobody's"))
+    assert desk.said(left, Fetched)[-1].places is None
+
+
+def test_a_subscription_is_kept_until_its_new_broker_has_it_and_then_forgotten_for_good() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.say(left, Fetch("b", "left", "mine"))
+    desk.wait(SECOND)
+    desk.say(publisher, publish("p", 2))
+    desk.wait(20 * SECOND)
+    assert desk.own.core.forgotten < desk.own.core.stable, "it pins the log"
+    epoch = desk.durable("mine").durable.epoch  # type: ignore[union-attr]
+    desk.say(left, Moved("b", "left", "mine", epoch))
+    assert desk.rows(READERS) == ["mine"], "of an old epoch: undoes nothing"
+    desk.hold(Save)
+    desk.say(left, Moved("b", "left", "mine", desk.clock))
+    taken = len(desk.said(left, MovedTaken))
+    desk.hold()
+    assert len(desk.said(left, MovedTaken)) == taken + 1, "answered when it is on disk"
+    assert desk.rows(READERS) == []
+    desk.say(left, Moved("b", "left", "mine", desk.clock))
+    assert len(desk.said(left, MovedTaken)) == taken + 2, "whatever is not here is answered"
+    assert desk.said(reader, Ousted)
+
+
+def test_a_client_that_came_here_after_the_move_is_not_ousted_by_hearing_of_it() -> None:
+    """A broker that was down hears late that its subscription had moved; its client has come back since."""
+    desk, publisher, reader = shop(durable="mine")
+    moved_on = desk.clock + 500_000
+    desk.lose(reader)
+    desk.wait(SECOND)
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    desk.plane.moving.receive(Moved("b", "left", "mine", moved_on))
+    assert desk.said(reader, Ousted) == []
+    assert desk.durable("mine").durable == Durable("mine", desk.durable("mine").seated_on)
+    desk.say(publisher, publish("p", 2))
+    assert desk.got(reader) == [2]
+
+
+def test_a_restarted_broker_seats_no_one_without_a_token_before_it_must_have_heard_of_moves() -> None:
+    """For two seconds; who has a token says itself where it stands."""
+    desk, _, _ = shop(durable="mine")
+    desk.restart()
+    waits = desk.reader("u", incarnation=2, durable="mine")
+    assert desk.said(waits, Confirmed) == []
+    desk.wait(2_500_000_000)
+    assert len(desk.said(waits, Confirmed)) == 1
+    desk.restart()
+    knows = desk.reader("u", incarnation=3, durable="mine", token={OWN: desk.clock})
+    assert len(desk.said(knows, Confirmed)) == 1
+
+
+def test_a_higher_epoch_elsewhere_is_believed_and_a_lower_one_is_not() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    epoch = desk.durable("mine").durable.epoch  # type: ignore[union-attr]
+    desk.lose(reader)
+    desk.tell(left, "left", "a", Durable("mine", epoch - 1))
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    assert len(desk.said(reader, Confirmed)) == 1
+    assert desk.said(left, Fetch) == []
+    desk.lose(reader)
+    desk.tell(left, "left", "a", Durable("mine", epoch + 1))
+    reader = desk.reader("u", incarnation=3, durable="mine")
+    assert desk.said(left, Fetch) == [Fetch("left", "b", "mine")]
+
+
+def test_a_subscription_that_has_ended_elsewhere_is_nowhere() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1)
+    known = desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    desk.say(left, Unsubscribe(known))
+    reader = desk.reader(durable="mine")
+    assert len(desk.said(reader, Confirmed)) == 1
+    assert desk.said(left, Fetch) == []

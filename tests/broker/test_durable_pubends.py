@@ -1,0 +1,106 @@
+"""Pubends that come later than a subscription: new ones, late ones, and such as could not be reached [B1.1, B1.11]."""
+
+from __future__ import annotations
+
+from by_hand import a_publication, publish
+from durable_desk import FAR, OWN, Desk, admitted, followed, items
+from holdfast.broker.durable.names import pubend_filter
+from holdfast.clock import SECOND
+from holdfast.messages.durable import Admit, Portion, Report
+from holdfast.messages.subscriptions import Confirmed, Upgraded
+from holdfast.messages.ticks import ABSOLUTE, Start
+
+EVENT = a_publication("q", 1)
+
+
+def test_a_pubend_of_this_broker_that_comes_later_is_read_from_its_beginning() -> None:
+    """B1.11: no gap, and nothing is missing; the subscriber's token did not know of it."""
+    desk = Desk()
+    durable, passing = desk.reader("u", durable="mine"), desk.reader("v")
+    assert desk.said(durable, Confirmed)[0].token == {}
+    desk.publisher("p", 1, 2)
+    for reader in (durable, passing):
+        assert desk.got(reader) == [1, 2]
+        assert desk.gaps(reader) == []
+
+
+def test_a_pubend_elsewhere_that_comes_later_is_asked_for_all_it_has() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    reader = desk.reader(durable="mine")
+    desk.tell(left, "left", str(pubend_filter(FAR)))
+    assert desk.said(left, Admit) == [Admit("left", "b", FAR, 0)]
+    desk.say(left, admitted(100, created=100), Start(FAR, 100))
+    desk.say(left, items(FAR, ABSOLUTE, 100, [(150, EVENT)], 200))
+    assert desk.got(reader) == [1]
+    assert desk.gaps(reader) == []
+
+
+def test_who_was_away_when_a_pubend_came_reads_it_from_its_beginning() -> None:
+    desk = Desk()
+    reader = desk.reader(durable="mine")
+    desk.lose(reader)
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader("u", incarnation=2, durable="mine", token={})
+    desk.say(publisher, publish("p", 2))
+    assert desk.got(reader) == [1, 2]
+    assert desk.gaps(reader) == []
+
+
+def test_a_pubend_that_does_not_answer_holds_a_subscription_up_for_two_seconds_and_is_named() -> None:
+    """The subscription is partial: something of this pubend may be missing."""
+    desk = Desk(["left"])
+    desk.meet("left", FAR)
+    desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.wait(SECOND)
+    assert desk.said(reader, Confirmed) == []
+    desk.wait(2 * SECOND)
+    [confirmed] = desk.said(reader, Confirmed)
+    assert [each.fragment for each in confirmed.partial] == [(FAR,)]
+    assert list(confirmed.token or ()) == [OWN]
+
+
+def late() -> tuple[Desk, int, int]:
+    """A reader that was confirmed without its neighbour's pubend, which answers now."""
+    desk = Desk(["left"])
+    left = desk.meet("left", FAR)
+    reader = desk.reader(durable="mine")
+    desk.wait(3 * SECOND)
+    return desk, left, reader
+
+
+def test_when_it_answers_what_may_be_missing_is_told_as_a_gap_and_the_subscription_is_whole() -> None:
+    """B1.11: it starts with a gap up to its install tick."""
+    desk, left, reader = late()
+    [confirmed] = desk.said(reader, Confirmed)
+    asked = desk.said(left, Admit)[-1]
+    assert asked.since is not None, "what came since the confirmation is for it"
+    assert asked.since < desk.clock
+    desk.say(left, admitted(asked.since), Start(FAR, asked.since))
+    [gap] = desk.said(reader, Portion)
+    assert (gap.pubend, gap.reason, gap.lost_through) == (FAR, "could not be reached", asked.since)
+    assert desk.said(reader, Upgraded) == [Upgraded(confirmed.subscription, confirmed.partial, ())]
+    desk.say(left, items(FAR, ABSOLUTE, asked.since, [(asked.since + 5, EVENT)], asked.since + 9))
+    assert desk.got(reader) == [1]
+
+
+def test_who_reconnects_after_it_has_answered_is_confirmed_with_it() -> None:
+    desk, left, reader = late()
+    desk.lose(reader)
+    desk.say(left, admitted(500), Start(FAR, 500))
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    [confirmed] = desk.said(reader, Confirmed)
+    assert (confirmed.partial, confirmed.token) == ((), {FAR: (1, 500)})
+
+
+def test_a_pubend_that_was_started_again_is_told_again_how_far_we_are() -> None:
+    desk, left, _ = followed(durable="mine")
+    desk.say(left, items(FAR, ABSOLUTE, 100, [], 200))
+    desk.wait(SECOND)
+    desk.course(FAR).hosted.taken = desk.course(FAR).hosted.number
+    desk.lose(left)
+    desk.wait(SECOND)
+    again = desk.meet("left", FAR, incarnation=2)
+    desk.wait(SECOND)
+    assert {(each.pubend, each.delivered) for each in desk.said(again, Report)} == {(FAR, 200)}
