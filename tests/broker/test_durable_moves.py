@@ -5,8 +5,9 @@ Either end of a move is the broker under test; the other is its neighbour left.
 
 from __future__ import annotations
 
-from by_hand import a_publication, publish
 from durable_desk import OWN, Desk, shop
+
+from by_hand import a_publication, publish
 from holdfast.broker.durable.records import READERS
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Fetch, Fetched, Moved, MovedTaken, Ousted, Stand

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from by_hand import a_publication, publish
 from durable_desk import FAR, OWN, Desk, admitted, followed, items
+
+from by_hand import a_publication, publish
 from holdfast.broker.durable.names import pubend_filter
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Admit, Portion, Report

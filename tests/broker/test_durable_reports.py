@@ -5,7 +5,6 @@ Letters may be lost: whatever has no answer is written again; what a letter tell
 
 from __future__ import annotations
 
-import pytest
 from durable_desk import FAR, Desk, admitted, followed, items
 
 from by_hand import a_publication
@@ -165,7 +164,6 @@ def test_who_comes_while_its_broker_resigns_waits_for_that_and_is_admitted_anew(
     assert desk.place(late, FAR) == 900
 
 
-@pytest.mark.xfail(strict=True, reason="nobody sends a Claim yet")
 def test_a_token_the_pubend_knows_nothing_of_is_claimed() -> None:
     """A log older than the tokens it handed out: its broker is told what its reader has had [design.md §4]."""
     desk = Desk(["left"])

@@ -105,25 +105,11 @@ def test_b1_8_only_an_operator_takes_an_shb_out() -> None:
 def test_b1_9_a_subscriber_that_moves_pins_at_its_new_broker_before_the_old_one_lets_go() -> None:
     minima = minima_of(old=(10, 50), new=(40, 50))
     pin = Report("new", 2, 10, 55)
-    assert not minima.has("new", 2)
     minima.on_report(pin)
-    assert minima.has("new", 2)
     minima.on_report(Report("old", 2, 50, 55))
     assert minima.released == 10
     minima.on_report(Report("new", 1, 40, 50))  # an older one, by a longer road
     assert minima.released == 10
-
-
-def test_reports_are_passed_on_once_and_all_again_on_a_new_way() -> None:
-    minima = Minima()
-    minima.expect("silent")
-    first, second = Report("a", 1, 1, 2), Report("b", 7, 3, 4)
-    for report in (first, second, first):
-        minima.on_report(report)
-    assert minima.next_reports() == [first, second]
-    assert minima.next_reports() == []
-    minima.become_reopened()
-    assert minima.next_reports() == [first, second]
 
 
 def test_i17_what_was_reported_outlives_a_restart() -> None:

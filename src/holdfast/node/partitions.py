@@ -4,11 +4,12 @@
 tagged: it may be for the subscription too, but more may have been lost. *Crossed*: here, on the other side, the
 subscriptions have been told since. What was accepted before keeps, or gets, the plain tag; what is accepted
 afterwards gets the barred one: nothing is missing after it [B0.31]. When every subscriber knows, both are forgotten
-[B0.32].
+[B0.32]. After a lapse those who would have tagged may have forgotten: then a subscriber tags everything itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -46,6 +47,7 @@ class Partitions:
         self._incarnation = incarnation
         self._number = 0
         self.open: dict[Partition, Open] = {}
+        self._doubted: dict[Partition, None] = {}  #: open ones nobody else may know of
         self.crossings: dict[Partition, Crossing] = {}
         self._barred: dict[tuple[str, int, int], set[str]] = {}  #: publishers heard with the barred tag
         self._over: dict[Partition, None] = {}  #: those last known to be over, for who was away then
@@ -79,6 +81,11 @@ class Partitions:
             state.subscriptions.pop(subscription, None)
             if not state.subscriptions:
                 del self.open[partition]
+                self._doubted.pop(partition, None)
+
+    def doubt(self, partitions: Iterable[Partition]) -> None:
+        """There was a lapse: who is behind these, and who not, cannot be told any more; everybody may be."""
+        self._doubted.update(dict.fromkeys(each for each in partitions if each in self.open))
 
     def tags_for(self, trail: Trail, tags: tuple[Tag, ...], upstream: str | None) -> tuple[Tag, ...]:
         """The tags of publications that are accepted now; what they were tagged with stays."""
@@ -92,7 +99,8 @@ class Partitions:
                 more.append(_tag(partition, bar=crossing.is_crossed))
                 known.add(_key(partition))
         for partition in self.open:
-            if _key(partition) not in known and not passed.isdisjoint(partition.fragment):
+            may_be_behind = partition in self._doubted or not passed.isdisjoint(partition.fragment)
+            if may_be_behind and _key(partition) not in known:
                 more.append(_tag(partition, bar=False))
         return (*tags, *more)
 

@@ -276,6 +276,8 @@ class Spread:
         for interest in self.interests.values():
             if interest.partial:
                 interest.is_proven = False
+            if not interest.route:
+                self.partitions.doubt(interest.partial)
         self._renewal_in = UPGRADE_REMINDERS
 
     def remind(self) -> Effects:

@@ -116,7 +116,9 @@ class ClientPort(Port):
         self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
         self.unsafe = Outstanding()  #: its events too few others are known to hold, or no disk
         self.accepted_upto = 0  #: where they end
-        self.session_upto = 0  #: the highest number that came in this session: what came before may not be known there
+        self.session_upto = (
+            0  #: the highest number that came in this session: what came before may not be known there
+        )
         self.numbers: dict[int, SubscriptionId] = {}  #: its subscriptions, with the network's ids
         self.gone_at: int | None = None
         self.superseded: list[int] = []  #: incarnations this one has taken over from

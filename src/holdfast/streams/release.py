@@ -48,10 +48,7 @@ class Report(NamedTuple):
 
 
 class Minima:
-    """The reports of all SHBs beyond a node, of one pubend.
-
-    A relay passes on what is new (``next_reports``); the node that has the pubend takes the minima.
-    """
+    """The reports of all SHBs of one pubend, at the broker that has it."""
 
     def __init__(
         self, released: Tick = ORIGIN, delivered: Tick = ORIGIN, reports: Iterable[Report] = ()
@@ -59,13 +56,11 @@ class Minima:
         self.released = released  #: T_r
         self.delivered = delivered  #: T_d
         self._reports = {report.shb: report for report in reports}
-        self._news: dict[str, None] = {}
-        self.become_reopened()
         self._advance()
 
     @property
     def reports(self) -> list[Report]:
-        """The latest of every SHB, to be saved, or to be told to a new neighbour."""
+        """The latest of every SHB, to be saved."""
         return list(self._reports.values())
 
     def expect(self, shb: str) -> None:
@@ -87,7 +82,6 @@ class Minima:
     def remove(self, shb: str) -> None:
         """An operator says that an SHB will not come back; whoever is there has lost what is released from now on."""
         self._reports.pop(shb, None)
-        self._news.pop(shb, None)
         self._advance()
 
     def on_report(self, report: Report) -> bool:
@@ -98,23 +92,8 @@ class Minima:
         delivered = report.delivered if last is None else max(report.delivered, last.delivered)
         released = min(report.released, delivered)  # T_r ≤ T_d, whatever somebody says (I17)
         self._reports[report.shb] = report._replace(released=released, delivered=delivered)
-        self._news[report.shb] = None
         self._advance()
         return True
-
-    def next_reports(self) -> list[Report]:
-        """What came since the last time, to be passed on towards the pubend."""
-        news = [self._reports[shb] for shb in self._news]
-        self._news.clear()
-        return news
-
-    def become_reopened(self) -> None:
-        """There is a new way to the pubend: all of it is to be passed on again."""
-        self._news = {shb: None for shb, report in self._reports.items() if report.number}
-
-    def has(self, shb: str, number: int) -> bool:
-        """Whether a report counts here: from then on its SHB's subscribers pin the log (B1.9)."""
-        return shb in self._reports and self._reports[shb].number >= number
 
     def pinning(self) -> list[Report]:
         """Whose reports hold T_r where it is, for whoever asks why a log is full."""

@@ -172,6 +172,8 @@ class Greeting:
         absent = tuple(reader.absent.values())
         self._network.emit(Send(reader.connection, [Confirmed(subscription, reader.partial + absent, token)]))
         for course, tick in places.items():
+            if tick > course.knowledge.edge:  # a life of the pubend's whose log is lost has told it so
+                self._network.claim(course, tick)
             course.hosted.start(reader, tick, self._audience)
             self._network.touch(course)
 

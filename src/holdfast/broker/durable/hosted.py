@@ -8,7 +8,7 @@ memory. A subscription that is not durable catches up too, by filtering once mor
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -187,14 +187,21 @@ class Hosted:
 
     # The consolidated stream
 
-    def hand(self, desk: Desk) -> bool:
-        """Hand out what can be; whether there may be more."""
+    def hand(self, desk: Desk, budget: int) -> bool:
+        """Hand out what can be, about so many events; whether there may be more."""
+        while budget > 0:
+            count = self._hand_stretch(desk)
+            if count is None:
+                return False
+            budget -= count + 1
+        return True
+
+    def _hand_stretch(self, desk: Desk) -> int | None:
+        """Hand out the next stretch; how many events it has, None if there is none."""
         constream = self.constream
-        if constream is None:
-            return False
-        stretch = constream.next_stretch(STRETCH_MAX)
-        if stretch is None:
-            return False
+        stretch = None if constream is None else constream.next_stretch(STRETCH_MAX)
+        if constream is None or stretch is None:
+            return None
         events = self._course.contents(stretch.ticks, stretch.publications)
         handing = constream.hand(stretch, desk.matches(events))
         for number, told in handing.gaps:
@@ -212,7 +219,7 @@ class Hosted:
         elif not self._notes:
             constream.on_stable(stretch.upto)
         self._noted = stretch.upto
-        return True
+        return len(stretch.ticks)
 
     def _deliver(
         self, reader: Reader, batch: Batch, ticks: Sequence[Tick], at: list[int], desk: Desk
@@ -252,13 +259,18 @@ class Hosted:
 
     # Catching up
 
-    def catch_up(self, desk: Desk, budget: int) -> bool:
-        """Tell those who are behind what can be told; whether there may be more at once."""
+    def appetites(self, desk: Desk) -> dict[int, int]:
+        """How many events each of those who are behind has room for."""
+        return {number: max(0, desk.readers[number].credit) for number in self.catchups}
+
+    def catch_up(self, desk: Desk, shares: Mapping[int, int]) -> bool:
+        """Tell those who are behind what can be told, each its share; whether there may be more at once."""
         has_more = False
         if not self.catchups:
             self._batches.clear()
         for number in list(self.catchups):
-            has_more |= self._catch_up(desk.readers[number], self.catchups[number], desk, budget)
+            share = shares.get(number, 0)
+            has_more |= self._catch_up(desk.readers[number], self.catchups[number], desk, share)
         return has_more
 
     def _catch_up(self, reader: Reader, catchup: CatchUp, desk: Desk, budget: int) -> bool:

@@ -34,6 +34,12 @@ class Network(Protocol):
     def admit(self, course: Course, since: Tick | None) -> None:
         """See to it that nothing above a tick is given up without us; None: from now on."""
 
+    def edge_of(self, pubend: str) -> Tick:
+        """The highest tick of a pubend that was ever told here."""
+
+    def claim(self, course: Course, tick: Tick) -> None:
+        """Somebody has consumed a pubend up to a tick that it may know nothing of."""
+
     def touch(self, course: Course) -> None:
         """Something of a course has changed."""
 

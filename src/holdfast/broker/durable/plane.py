@@ -39,6 +39,7 @@ from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import Resume
 from holdfast.messages.ticks import (
     ABSOLUTE,
+    ORIGIN,
     Follow,
     Items,
     Nack,
@@ -54,6 +55,7 @@ from holdfast.node.node import Node
 from holdfast.node.station import Station
 from holdfast.overlay.transport import Log, Send
 from holdfast.routing.port import ClientPort, Port
+from holdfast.streams.catchup import Scheduler
 from holdfast.streams.storing import (
     DiskInput,
     EventsChopped,
@@ -71,11 +73,8 @@ from holdfast.streams.tick import laid_out
 
 __all__ = ["DurablePlane"]
 
-#: So many stretches of one pubend are handed out in one step.
-HAND_MAX: Final = 16
-
-#: So many events are told to those who catch up, between two turns of everybody else.
-CATCH_UP_MAX: Final = 4_000
+#: So many events of one pubend are told in one turn, to those who are current and those who catch up (B1.14).
+TURN_MAX: Final = 8_000
 
 
 class DurablePlane:
@@ -120,6 +119,7 @@ class DurablePlane:
         self._offset_ns = 0
         self._silence_at: Instant = 0
         self._report_at: Instant = 0
+        self._scheduler = Scheduler()
         self._later: dict[str, None] = {}  #: courses to go on with in the next step
         self._version_seen: Version = 0
 
@@ -251,6 +251,15 @@ class DurablePlane:
         """See to it that nothing is given up without us."""
         self.letters.admit(course, since)
         self.touch(course)
+
+    def edge_of(self, pubend: str) -> Tick:
+        """The highest tick of a pubend that was ever told here."""
+        course = self.courses.get(pubend)
+        return ORIGIN if course is None else max(course.knowledge.edge, course.hosted.reported[1])
+
+    def claim(self, course: Course, tick: Tick) -> None:
+        """Somebody has consumed a pubend up to a tick that it may know nothing of."""
+        self.letters.claim(course, tick)
 
     def fetch(
         self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
@@ -499,12 +508,10 @@ class DurablePlane:
             return
         for version, spans in constream.missing(course.edge_told()):
             course.ask(version, spans)
-        has_more = False
-        for _ in range(HAND_MAX):
-            has_more = hosted.hand(self.readers.audience)
-            if not has_more:
-                break
-        has_more |= hosted.catch_up(self.readers.audience, CATCH_UP_MAX // max(1, len(hosted.catchups)))
+        audience = self.readers.audience
+        live, shares = self._scheduler.split(TURN_MAX, TURN_MAX, hosted.appetites(audience))
+        has_more = hosted.hand(audience, live)
+        has_more |= hosted.catch_up(audience, shares)
         if has_more:
             self.touch_later(course)
 

@@ -160,11 +160,11 @@ class Readers:
         return reader
 
     def _ahead(self, resume: Resume) -> str | None:
-        """What is wrong with a token or a start, if it cannot be from here."""
-        limit = self._network.clock + AHEAD_MAX
+        """What is wrong with a token, if it cannot be from here: it is ahead of our clock, and of all we were told."""
+        clock = self._network.clock
         for pubend, (_, tick) in (resume.token or {}).items():
-            if tick > limit:
-                return f"the token stands at {tick} in {pubend}, and the clock here at {limit - AHEAD_MAX}"
+            if tick > max(clock, self._network.edge_of(pubend)) + AHEAD_MAX:
+                return f"the token stands at {tick} in {pubend}, and the clock here at {clock}"
         return None
 
     def _refuse(self, port: ClientPort, subscription: SubscriptionId, problem: str, code: str) -> None:

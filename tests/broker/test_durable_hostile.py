@@ -1,0 +1,242 @@
+"""Peers that say of durable streams what no correct one would: their session ends, or nothing comes of it.
+
+Whatever it is, a bystander reads on, and what is on disk stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from by_hand import a_publication, publish
+from durable_desk import FAR, OWN, TOTAL, Desk, admitted, items
+from holdfast.broker.durable.records import PLACES, READERS
+from holdfast.clock import SECOND
+from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import (
+    BEGIN,
+    Acknowledge,
+    Admit,
+    Admitted,
+    Answers,
+    Claim,
+    Credit,
+    Detach,
+    Fetch,
+    Fetched,
+    Logged,
+    Moved,
+    MovedTaken,
+    Ousted,
+    Portion,
+    Report,
+    Reported,
+    Requests,
+    Resign,
+    Run,
+    Saved,
+    Stand,
+)
+from holdfast.messages.message import Message
+from holdfast.messages.publications import Batch, Publication
+from holdfast.messages.subscriptions import Refused, Resume, Subscribe
+from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
+
+EVENT = a_publication("q", 1)
+OTHER = a_publication("q", 2)
+NOWHERE = "orders@nowhere/0"  #: a pubend nobody has announced
+MALFORMED = Publication("q", 9, b"\xc1")
+
+
+def world() -> tuple[Desk, int, int, int]:
+    """A pubend here and one at left; a durable reader of both, a publisher, and left, which is about to lie."""
+    desk = Desk(["left"])
+    left = desk.meet("left", FAR, filters=["a"])
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader("u", durable="mine")
+    desk.say(left, admitted(100))
+    desk.say(left, Wants(5), Follow(OWN), Start(FAR, 100), items(FAR, ABSOLUTE, 100, [(150, EVENT)], 200))
+    desk.wait(SECOND)
+    assert desk.got(reader) == [1]
+    return desk, left, publisher, reader
+
+
+def is_undisturbed(desk: Desk, publisher: int, reader: int) -> bool:
+    """Whoever is here publishes and reads on."""
+    desk.say(publisher, publish("p", 2))
+    assert [publication.id for _, publication in desk.events(reader)] == [("q", 1), ("p", 2)]
+    assert desk.rows(READERS) == ["mine"]
+    assert len(desk.rows(PLACES)) == 2
+    assert not desk.gaps(reader)
+    assert publisher not in desk.closed
+    assert reader not in desk.closed
+    desk.wait(SECOND)
+    return True
+
+
+# What ends a session
+
+BREACHES: dict[str, Message] = {
+    "a version that goes back": Wants(4),
+    "a pubend of no durable stream": Follow("other@left/0"),
+    "items from before the session": items(FAR, ABSOLUTE, 120, [(130, EVENT)], 140),
+    "another event at a tick": items(FAR, ABSOLUTE, 149, [(150, OTHER)], 150, answers=True),
+    "an event in what was silent": items(FAR, ABSOLUTE, 109, [(110, OTHER)], 110, answers=True),
+    "ticks that do not ascend": Items(FAR, ABSOLUTE, [200, 210], [210, 205], [None, EVENT]),
+    "columns of two lengths": Items(FAR, ABSOLUTE, [200], [210], []),
+    "an event that cannot be read": items(FAR, ABSOLUTE, 200, [(210, MALFORMED)], 220),
+    "what only clients say": Credit(1, 1),
+    "what only clients acknowledge": Acknowledge(1, {OWN: 1}),
+    "what only clients leave": Detach(1),
+    "what is said to publishers": Logged(OWN, 1, (Run(1, 1, 1),)),
+    "what is said to subscribers": Portion(1, OWN, 1, Batch([]), (), (), 5),
+    "what is said of commits": Saved(1, 1),
+    "what is said to who is ousted": Ousted(1, "go"),
+}
+
+
+@pytest.mark.parametrize("lie", BREACHES)
+def test_a_neighbours_session_ends_with(lie: str) -> None:
+    desk, left, publisher, reader = world()
+    desk.say(left, BREACHES[lie])
+    assert left in desk.closed
+    assert is_undisturbed(desk, publisher, reader)
+
+
+# What is not taken
+
+FAR_AWAY = 2**62
+IGNORED: dict[str, Sequence[Message]] = {
+    "items of a pubend nobody has": [items(NOWHERE, ABSOLUTE, 0, [(5, EVENT)], 9)],
+    "items of our own pubend": [items(OWN, ABSOLUTE, 0, [(5, EVENT)], 9)],
+    "a beginning of a pubend nobody has": [Start(NOWHERE, 5)],
+    "a second beginning": [Start(FAR, 1_000)],
+    "following a pubend nobody has": [Follow(NOWHERE), Nack(NOWHERE, ABSOLUTE, [(0, 9)]), Unfollow(NOWHERE)],
+    "not following what was not followed": [Unfollow(FAR), Unfollow(NOWHERE)],
+    "questions about ticks to come": [Nack(OWN, 5, [(FAR_AWAY, FAR_AWAY + 1)])],
+    "questions under a version to come": [Nack(OWN, 99, [(0, 1)])],
+    "questions without an end": [Nack(OWN, ABSOLUTE, [(0, FAR_AWAY)])],
+    "letters to nobody": [Admit("nobody", "left", OWN, None), Fetch("nobody", "left", "mine")],
+    "letters for itself": [Fetch("left", "left", "mine")],
+    "an admission to what is not here": [Admit("b", "left", NOWHERE, 0)],
+    "an admission nobody wanted": [admitted(7), Admitted("b", "left", NOWHERE, 1, 7, 7, 7)],
+    "a report of what is not here": [Report("b", "left", NOWHERE, 1, 1, 1)],
+    "a report from the future": [Report("b", "left", OWN, 10**9, FAR_AWAY, FAR_AWAY)],
+    "an answer to no report": [Reported("b", "left", FAR, 10**9, 1), Reported("b", "left", NOWHERE, 1, 1)],
+    "a resignation of who was not there": [Resign("b", "nobody", OWN, 5), Resign("b", "left", NOWHERE, 5)],
+    "a claim from the future": [Claim("b", "left", OWN, FAR_AWAY), Claim("b", "left", NOWHERE, 5)],
+    "where a subscription stands that nobody asked for": [
+        Fetched("b", "left", "mine", {OWN: Stand(1, 1, 1)}),
+        Fetched("b", "left", "other", None),
+    ],
+    "a move of an old epoch": [Moved("b", "left", "mine", 1), Moved("b", "left", "other", 1)],
+    "that a move was heard of which was none": [MovedTaken("b", "left", "mine", 1)],
+    "answers nobody waits for": [Answers("b", "left", FAR, 1, "p", (Run(1, 1, 1),), hole=0)],
+    "requests to what is not here": [Requests("b", "left", FAR, [BEGIN], Batch([EVENT]))],
+}
+
+
+@pytest.mark.parametrize("lie", IGNORED)
+def test_nothing_comes_of(lie: str) -> None:
+    desk, left, publisher, reader = world()
+    for message in IGNORED[lie]:
+        desk.say(left, message)
+    assert left not in desk.closed
+    assert desk.own.core.incarnation == 1
+    assert is_undisturbed(desk, publisher, reader)
+
+
+def test_a_loss_where_events_were_is_no_contradiction_and_takes_nothing_back() -> None:
+    """The pubend may give up what we have; whoever had it, had it."""
+    desk, left, publisher, reader = world()
+    loss = [Lost(100, 160, "acknowledged")]
+    desk.say(left, Items(FAR, ABSOLUTE, [], [], [], loss, answers=True))
+    assert left not in desk.closed
+    assert is_undisturbed(desk, publisher, reader)
+
+
+# Requests
+
+
+def sequencer() -> tuple[Desk, int, int]:
+    desk = Desk(["left"], [replace(TOTAL, topics=("orders/#", "a"))])
+    left = desk.meet("left")
+    return desk, left, desk.reader("u")
+
+
+@pytest.mark.xfail(strict=True, reason="a request is logged unread", raises=Exception)
+def test_a_request_that_cannot_be_read_is_not_logged() -> None:
+    """Or the broker would stop whenever somebody reads it."""
+    desk, left, reader = sequencer()
+    desk.say(left, Requests("b", "left", OWN, [BEGIN], Batch([MALFORMED])))
+    desk.publisher("p", 1)
+    assert desk.got(reader) == [1]
+    assert ("q", 9) not in [publication.id for _, publication in desk.events(reader)]
+
+
+def test_requests_without_their_numbers_end_the_session() -> None:
+    desk, left, reader = sequencer()
+    desk.say(left, Requests("b", "left", OWN, [BEGIN, 1], Batch([EVENT])))
+    assert left in desk.closed
+    desk.publisher("p", 1)
+    assert desk.got(reader) == [1]
+
+
+def test_numbers_no_event_can_have_are_not_logged() -> None:
+    desk, left, reader = sequencer()
+    for n in (0, -1):
+        desk.say(left, Requests("b", "left", OWN, [BEGIN], Batch([a_publication("q", n)])))
+    assert desk.got(reader) == []
+
+
+# Clients
+
+
+def test_what_a_client_says_of_subscriptions_it_has_not_changes_nothing() -> None:
+    desk, _, publisher, reader = world()
+    stranger = desk.client("v")
+    for message in (Credit(1, 2**62), Acknowledge(1, {OWN: FAR_AWAY, NOWHERE: 1}, 5), Detach(1)):
+        desk.say(stranger, message)
+    assert stranger not in desk.closed
+    assert desk.said(stranger, Saved) == []
+    assert is_undisturbed(desk, publisher, reader)
+
+
+@pytest.mark.parametrize("message", [Wants(1), Follow(OWN), Fetch("b", "v", "mine"), Start(OWN, 5)])
+def test_a_client_that_speaks_as_a_broker_is_hung_up_on(message: Message) -> None:
+    desk, _, publisher, reader = world()
+    stranger = desk.client("v")
+    desk.say(stranger, message)
+    assert stranger in desk.closed
+    assert is_undisturbed(desk, publisher, reader)
+
+
+@pytest.mark.parametrize(
+    "resume",
+    [
+        Resume(-5, "x"),
+        Resume(5, "x" * 100_000),
+        Resume(5, None, -(2**63)),
+        Resume(5, "x", None, {NOWHERE: (9, -7), OWN: (-1, -1)}),
+        Resume(5, "x", None, {OWN: (1, FAR_AWAY)}),
+    ],
+)
+def test_a_client_that_wants_the_impossible_is_refused_or_served_alone(resume: Resume) -> None:
+    desk, _, publisher, reader = world()
+    stranger = desk.client("v")
+    desk.say(stranger, Subscribe(SubscriptionId("v", 1, 1), "b", (), None, resume))
+    assert stranger not in desk.closed
+    desk.lose(stranger)
+    desk.wait(SECOND)
+    desk.say(publisher, publish("p", 2))
+    assert [publication.id for _, publication in desk.events(reader)] == [("q", 1), ("p", 2)]
+
+
+@pytest.mark.xfail(strict=True, reason="the start is not looked at")
+def test_a_beginning_in_the_future_is_refused() -> None:
+    desk, _, _, _ = world()
+    stranger = desk.client("v")
+    desk.subscribe(stranger, "v", "b", durable="x", start=2**64 - 1)
+    assert [each.code for each in desk.said(stranger, Refused)] == ["token-ahead"]

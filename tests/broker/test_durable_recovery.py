@@ -1,0 +1,149 @@
+"""What a broker finds on its disk when it starts: taken up, or refused by name, or announced as lost [I16, I20]."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from durable_desk import FAR, ORDERS, OWN, TOTAL, Desk, followed, items, shop
+
+from by_hand import a_publication, publish
+from holdfast.broker.durable.records import (
+    BROKER,
+    HOSTED,
+    LEASES,
+    NAME,
+    PLACES,
+    PUBENDS,
+    READERS,
+    REPORTS,
+    DamagedRow,
+    ReaderRow,
+    change,
+)
+from holdfast.broker.durable.recovery import WrongFolder
+from holdfast.clock import SECOND
+from holdfast.messages.durable import Logged
+from holdfast.messages.subscriptions import Confirmed, Subscribe
+from holdfast.messages.ticks import ABSOLUTE, Start
+from holdfast.streams.storing import ReadMatches, Recovered
+
+EVENT = a_publication("q", 1)
+
+
+@pytest.mark.parametrize("table", [PUBENDS, LEASES, REPORTS, HOSTED, READERS, PLACES])
+def test_a_row_that_cannot_be_read_is_named_and_the_broker_does_not_start(table: str) -> None:
+    """Never served, never guessed."""
+    with pytest.raises(DamagedRow, match=f"{table}.*{OWN}"):
+        Desk().begin_with(Recovered({table: {OWN: b"\xc1"}}))
+
+
+def test_the_filter_of_a_row_must_be_one() -> None:
+    desk = Desk()
+    desk.tables.apply([change(READERS, "mine", ReaderRow(1, "a WHERE", 1, {}, 0))])
+    with pytest.raises(DamagedRow, match="mine"):
+        desk.restart()
+
+
+def test_the_folder_of_another_broker_is_refused_by_name() -> None:
+    desk = Desk()
+    assert desk.tables.read(BROKER) == {NAME: b"b"}, "whose it is is said at the first start"
+    with pytest.raises(WrongFolder, match="lisbon"):
+        desk.begin_with(Recovered({BROKER: {NAME: b"lisbon"}}))
+
+
+def test_a_stream_that_is_not_durable_any_more_leaves_its_log_as_it_is() -> None:
+    desk = Desk()
+    desk.publisher("p", 1)
+    rows = desk.tables.read(PUBENDS)
+    desk._settings["streams"] = (replace(ORDERS, name="other"),)
+    desk.restart()
+    desk.wait(20 * SECOND)
+    assert desk.plane.own == {}
+    assert desk.tables.read(PUBENDS) == rows
+
+
+def test_a_pubend_goes_on_above_everything_it_ever_said() -> None:
+    """I19: ticks are not given twice, whatever the clock shows."""
+    desk, publisher, reader = shop(1, 2, start=1)
+    ticks = [tick for tick, _ in desk.events(reader)]
+    desk.wall -= 10 * SECOND
+    desk.restart()
+    publisher = desk.publisher("p", 3)
+    assert desk.said(publisher, Logged)[0].runs[0].tick > max(ticks)
+
+
+def test_a_log_that_is_gone_is_announced_to_whoever_had_not_read_it() -> None:
+    """Events were there: that they are not is a gap with a reason, never silence (R1.7)."""
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2, 3))
+    desk.wait(SECOND)
+    for name in [each for each in desk.disk.names() if each.startswith("events-")]:
+        desk.disk.remove(name)
+    desk.restart()
+    desk.wait(3 * SECOND)
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    publisher = desk.publisher("p", 4)
+    assert publisher not in desk.closed
+    assert "the log is gone" in {reason for _, reason in desk.gaps(reader)}
+    assert desk.got(reader) == [4]
+
+
+def test_a_pubend_that_never_had_an_event_has_lost_no_log() -> None:
+    desk = Desk(streams=[TOTAL])
+    desk.wait(SECOND)
+    desk.restart()
+    desk.wait(3 * SECOND)
+    reader = desk.reader("u", durable="mine", start=1)
+    desk.publisher("p", 1)
+    assert desk.gaps(reader) == []
+    assert desk.got(reader) == [1]
+
+
+def test_a_filtering_log_that_is_gone_is_made_up_for_by_filtering_again() -> None:
+    desk, publisher, reader = shop(durable="mine")
+    desk.lose(reader)
+    desk.say(publisher, publish("p", 2), publish("p", 3, topic="b"), publish("p", 4))
+    desk.wait(SECOND)
+    for name in [each for each in desk.disk.names() if each.startswith("matches-")]:
+        desk.disk.remove(name)
+    desk.restart()
+    assert [log.level for log in desk.logs if "filtering log" in log.text] == ["error"]
+    desk.wait(3 * SECOND)
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    assert desk.got(reader) == [2, 4]
+    assert desk.gaps(reader) == []
+
+
+def test_a_durable_reader_goes_on_where_it_was_and_nothing_is_filtered_twice() -> None:
+    """R1.21: the consolidated stream resumes from latestDelivered, the reader from what it had acknowledged."""
+    desk, left, reader = followed(durable="mine")
+    desk.say(left, items(FAR, ABSOLUTE, 100, [(150, EVENT)], 200))
+    desk.wait(SECOND)
+    desk.restart()
+    left = desk.meet("left", FAR, incarnation=2)
+    desk.say(left, Start(FAR, 200))
+    desk.wait(3 * SECOND)
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    assert desk.place(reader, FAR) <= 150
+    assert len(desk.done_of(ReadMatches)) == 1
+    desk.say(left, items(FAR, ABSOLUTE, 149, [(150, EVENT)], 150, answers=True))
+    assert desk.got(reader) == [1]
+
+
+def test_nothing_is_handed_out_before_everybody_who_read_here_is_known_to_the_network() -> None:
+    """It might be for them: what they want is not yet installed on the way."""
+    desk, left, _ = followed(durable="mine")
+    desk.reader("v", durable="hers")
+    desk.wait(SECOND)
+    desk.restart()
+    desk.confirms = False
+    left = desk.meet("left", FAR, incarnation=2)
+    mine, hers = [each.subscription for each in desk.said(left, Subscribe) if each.durable is not None]
+    desk.say(left, Confirmed(mine))
+    desk.say(left, Start(FAR, 100), items(FAR, ABSOLUTE, 100, [], 300))
+    constream = desk.course(FAR).hosted.constream
+    assert constream is not None
+    assert constream.handed == 100
+    desk.say(left, Confirmed(hers))
+    assert constream.handed == 300
