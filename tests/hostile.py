@@ -62,13 +62,13 @@ from holdfast.messages.subscriptions import (
     Withdrawn,
 )
 from holdfast.wire.frame import encode, header
+from hostile_durable import DURABLE
+from hostile_values import damaged, number, publications, text
 from raw_peer import frame_count, frames, hello
 
 #: A broker the one under fire knows as its child, and may be impersonated.
 NEIGHBOUR = "b2"
 
-INTS = (0, 1, 2, -1, 7, 2**31, 2**32 - 1, 2**53, 2**63 - 1, -(2**63), 2**64 - 1)
-TEXTS = ("", "x", "b1", NEIGHBOUR, "hostile", "#", "a/b", "\0", "é\u202e", "x" * 300, "x" * 5_000)
 FILTERS = (
     "#",
     "a/#",
@@ -82,14 +82,6 @@ FILTERS = (
 )
 
 
-def number(draw: Random) -> int:
-    return draw.choice(INTS)
-
-
-def text(draw: Random) -> str:
-    return draw.choice(TEXTS)
-
-
 def subscription(draw: Random) -> SubscriptionId:
     return SubscriptionId(text(draw), number(draw), number(draw))
 
@@ -98,18 +90,6 @@ def vector(draw: Random) -> tuple[Element, ...]:
     return tuple(
         Element(text(draw), number(draw), draw.choice((None, number(draw)))) for _ in range(draw.randrange(4))
     )
-
-
-def event(draw: Random) -> bytes:
-    packed = pack(make_event("a/b", {"n": 4, "s": "x", "raw": b"\0"}, b"<a><b/></a>", "text/xml"))
-    return draw.choice((packed, b"", b"\xc1", damaged(draw, packed), b"\x91" * 5_000, bytes(100_000)))
-
-
-def publications(draw: Random, publisher: str | None = None) -> list[Publication]:
-    return [
-        Publication(publisher or text(draw), draw.choice((n, number(draw))), event(draw))
-        for n in range(draw.randrange(5))
-    ]
 
 
 def copies(draw: Random, count: int) -> list[Copy | None] | None:
@@ -229,6 +209,7 @@ MESSAGES: dict[type, Callable[[Random], Message]] = {
     UpgradeTaken: lambda draw: UpgradeTaken(subscription(draw), _partial(draw)),
     Cleared: lambda draw: Cleared(_partition(draw)),
     Crossed: lambda draw: Crossed(_partition(draw)),
+    **DURABLE,
 }
 
 #: How a session may begin, by who is pretended to speak.
@@ -290,35 +271,6 @@ def member_session(draw: Random) -> list[Message]:
         Unsubscribe(mine),
         Goodbye(draw.choice((Farewell.LEAVING, Farewell.SILENT)), "bye"),
     ]
-
-
-def damaged(draw: Random, data: bytes) -> bytes:
-    """The same with one thing wrong."""
-    if not data:
-        return data
-    at = draw.randrange(len(data))
-    to = min(len(data), at + draw.choice((1, 2, 4, 9, 100)))
-    match draw.randrange(7):
-        case 0:
-            return data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1 :]
-        case 1:
-            return data[:at]
-        case 2:
-            return data[:at] + data[to:]
-        case 3:
-            return data[:at] + data[at:to] * draw.choice((2, 3, 1_000)) + data[to:]
-        case 4:
-            return data[:at] + draw.randbytes(to - at) + data[to:]
-        case 5:
-            return (
-                data[:at]
-                + draw.choice(
-                    (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\xdd\xff\xff\xff\xff")
-                )
-                + data[to:]
-            )
-        case _:
-            return data[:at] + data[draw.randrange(len(data)) :]
 
 
 def damaged_frame(draw: Random, messages: Sequence[Message]) -> bytes:

@@ -97,7 +97,7 @@ class Reader:
     def lacks(self, published: Published) -> bool:
         """Whether it has not been given the last events yet."""
         wanted = {name for name in published.last if FILTERS[self.filter](*published.sent[name])}
-        return not wanted <= {(event.publisher, event.n) for event in self.given[-1000:]}
+        return not wanted <= {(event.publisher, event.n) for event in self.given}
 
 
 class Run:
@@ -137,7 +137,7 @@ class Run:
 
     def _is_done(self, reader: Reader) -> bool:
         is_late = time.monotonic() > self._deadline
-        return is_late or (self._is_over.is_set() and not reader.lacks(self.published))
+        return self._is_over.is_set() and (is_late or not reader.lacks(self.published))
 
     # Who does what
 

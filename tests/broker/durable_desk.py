@@ -74,7 +74,7 @@ class _Folders:
 
 
 class Desk(ByHand):
-    """The broker ``b``; ``children`` dial it, others lie ``beyond`` these."""
+    """A broker, ``b`` unless told otherwise; ``children`` dial it, others lie ``beyond`` these."""
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class Desk(ByHand):
         *,
         beyond: Sequence[tuple[str, str]] = (),
         log: LogSettings | None = None,
+        name: str = "b",
         **settings: Any,
     ) -> None:
         neighbours = [Neighbour(name, None) for name in children]
@@ -93,6 +94,7 @@ class Desk(ByHand):
         self._log_settings = log
         self.now: Instant = 0
         self.wall = WALL
+        self.name = name
         self.confirms = True  #: whether neighbours confirm what they are told of
         self._lives = 0
         self._last = 0
@@ -115,13 +117,15 @@ class Desk(ByHand):
         self.lost: set[int] = set()
         self.disk.crash()
         self._store = Store(_Folders(self.disk), self.tables, lambda: bytes(range(16)), self._log_settings)
-        self.broker = Broker(Settings("b", self._lives, **self._settings), recovered=self._store.recover())
+        self.broker = Broker(
+            Settings(self.name, self._lives, **self._settings), recovered=self._store.recover()
+        )
         self.step(ClockSet(self.wall))
         self.step(Wake())
 
     def begin_with(self, recovered: Recovered) -> Broker:
         """A broker that finds this on its disk; it is not started."""
-        return Broker(Settings("b", 1, **self._settings), recovered=recovered)
+        return Broker(Settings(self.name, 1, **self._settings), recovered=recovered)
 
     # What it is made of
 
@@ -190,7 +194,7 @@ class Desk(ByHand):
 
     def take(self, kind: type[E]) -> list[E]:
         """What waits of a kind, to be answered by the test."""
-        found = [each for each in self.queue if isinstance(each, kind)]
+        found: list[E] = [each for each in self.queue if isinstance(each, kind)]
         self.queue = [each for each in self.queue if not isinstance(each, kind)]
         return found
 

@@ -1,4 +1,4 @@
-"""Between a pubend and those who read it: what a broker passes on, answers from memory, and asks for once [R1.4, R1.11].
+"""Between a pubend and those who read it: what is passed on, answered from memory, and asked for once [R1.4, R1.11].
 
 The broker under test has the pubend of its neighbour left on one side, and the follower right on the other.
 """

@@ -131,4 +131,4 @@ def test_a_planted_fault_is_caught(
 ) -> None:
     plant(monkeypatch)
     with pytest.raises(AssertionError):
-        run_many(100, faults=faults)
+        run_many(400, faults=faults)
