@@ -17,7 +17,7 @@ from holdfast.broker.durable.records import PLACES, READERS
 from holdfast.broker.settings import Stream
 from holdfast.clock import SECOND
 from holdfast.errors import MalformedFrame
-from holdfast.identity import SubscriptionId
+from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.durable import (
     BEGIN,
     Acknowledge,
@@ -44,7 +44,7 @@ from holdfast.messages.durable import (
 )
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Accepted, Batch, Publication
-from holdfast.messages.subscriptions import Refused, Resume, Subscribe
+from holdfast.messages.subscriptions import Durable, Refused, Resume, Subscribe
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
 from holdfast.wire.frame import FrameReader
 from hostile import NEIGHBOUR
@@ -164,6 +164,32 @@ def test_a_loss_where_events_were_is_no_contradiction_and_takes_nothing_back() -
     assert is_undisturbed(desk, publisher, reader)
 
 
+# Numbers
+
+
+@pytest.mark.xfail(strict=True, reason="numbers are not bounded on the wire", raises=OverflowError)
+@pytest.mark.parametrize(
+    "lie",
+    [
+        Admitted("b", "left", FAR, 1, 100, 2**64 - 1, 0),
+        Subscribe(SubscriptionId("left", 1, 9), "a", (Element("left", 1, 9),), Durable("x", 2**64 - 1)),
+    ],
+    ids=["report", "epoch"],
+)
+def test_a_number_that_cannot_be_counted_on_is_not_believed(lie: Message) -> None:
+    """The next one could not be written."""
+    desk = Desk(["left"])
+    left = desk.meet("left", FAR)
+    reader = desk.reader("u")
+    for message in as_read(lie):
+        desk.say(left, message)
+    other = desk.reader("v", durable="x")
+    desk.say(left, Fetched("b", "left", "x", {}), admitted(100))
+    desk.wait(SECOND)
+    desk.publisher("p", 1)
+    assert desk.got(reader) == desk.got(other) == [1]
+
+
 # Requests
 
 
@@ -173,7 +199,6 @@ def sequencer() -> tuple[Desk, int, int]:
     return desk, left, desk.reader("u")
 
 
-@pytest.mark.xfail(strict=True, reason="a request is logged unread", raises=Exception)
 def test_a_request_that_cannot_be_read_is_not_logged() -> None:
     """Or the broker would stop whenever somebody reads it."""
     desk, left, reader = sequencer()
@@ -241,7 +266,6 @@ def test_a_client_that_wants_the_impossible_is_refused_or_served_alone(resume: R
     assert [publication.id for _, publication in desk.events(reader)] == [("q", 1), ("p", 2)]
 
 
-@pytest.mark.xfail(strict=True, reason="the start is not looked at")
 def test_a_beginning_in_the_future_is_refused() -> None:
     desk, _, _, _ = world()
     stranger = desk.client("v")
@@ -273,11 +297,10 @@ def as_read(message: Message) -> list[Message]:
 def test_no_message_at_any_moment_is_felt_by_bystanders(seed: int, stream: Stream) -> None:
     draw = Random(seed)
     desk, publisher, reader = under_fire(stream)
-    kinds = [kind for kind in DURABLE if kind is not Requests]  # of those see above
     for n in range(2, 30):
         enemy = desk.meet(NEIGHBOUR, "orders@b2/0", filters=["a"], incarnation=n)
         desk.say(enemy, Start("orders@b2/0", 100))
-        for kind in draw.choices(kinds, k=6):
+        for kind in draw.choices(list(DURABLE), k=6):
             for message in as_read(DURABLE[kind](draw)):
                 if enemy not in desk.closed:
                     desk.say(enemy, message)

@@ -270,6 +270,10 @@ class Hosting:
         if resume is not None and resume.durable is not None:
             return self._subscribe_durably(port, subscription, filter, resume)
         problem = self._no_room(port) if own is None else None
+        if self._durable is not None and resume is not None:
+            ahead = self._durable.readers.ahead(resume)
+            if ahead is not None:
+                return _said(port, Refused(subscription, ahead, "token-ahead"))
         if problem is None:
             if own is None:
                 return self._subscribe(port, subscription, filter, resume)

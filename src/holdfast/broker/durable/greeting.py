@@ -13,6 +13,7 @@ from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
 from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.records import HOSTED, change
 from holdfast.broker.durable.saving import Saving
 from holdfast.broker.settings import Settings
 from holdfast.clock import SECOND
@@ -101,10 +102,12 @@ class Greeting:
         position = self._position(reader, course)
         if kept is not None:
             hosted.restore(reader, kept)
-        elif position is None and since is not None:  # it had subscribed before the pubend was known here
-            hosted.install(reader, max(since, hosted.created))
         else:
+            if position is None and since is not None:  # it had subscribed before the pubend was known here
+                position = max(since, hosted.created)
             hosted.install(reader, position)
+            if position is not None and hosted.pin(position):
+                self._saving.add(change(HOSTED, course.pubend, hosted.row()))
         reader.pins[course.pubend] = hosted.number + 1
         self._places.touch(reader, course)
 

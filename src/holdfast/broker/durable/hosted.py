@@ -103,6 +103,12 @@ class Hosted:
         released, delivered = self.reported
         return HostedRow(self.incarnation, delivered, self.number, self.created, released)
 
+    def pin(self, position: Tick) -> bool:
+        """Somebody needs what we had reported that nobody needs; whether the row is to be saved with that."""
+        released, delivered = self.reported
+        self.reported = (min(position, released), delivered)
+        return position < released
+
     def open(self, desk: Desk) -> None:
         """Make the filtering log, before anything is in it: one that is missing later was lost."""
         assert self.constream is not None

@@ -17,6 +17,7 @@ from holdfast.broker.durable.publishing import Errands, pubend_for
 from holdfast.broker.settings import Stream
 from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
+from holdfast.events.packed import unpack
 from holdfast.messages.durable import Answers, Logged, Requests
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Publication, Rejected
@@ -186,11 +187,17 @@ class Pubends:
             self._plane.letters.post(Requests(to, self._plane.name, pubend, letter.previous, letter.batch))
 
     def on_requests(self, letter: Requests) -> None:
-        """Publishers at another broker publish here."""
+        """Publishers at another broker publish here.
+
+        :raises MalformedEvent: if an event cannot be read; nothing is logged then.
+        """
         own = self.own.get(letter.pubend)
-        if own is not None:
-            pairs = zip(letter.previous, letter.batch.publications, strict=True)
-            self._log(own, [Request(*pair) for pair in pairs], letter.origin)
+        if own is None:
+            return
+        for publication in letter.batch.publications:
+            unpack(publication.event)  # whoever reads the log trusts it
+        pairs = zip(letter.previous, letter.batch.publications, strict=True)
+        self._log(own, [Request(*pair) for pair in pairs], letter.origin)
 
     def on_answers(self, letter: Answers) -> None:
         """A pubend elsewhere has answered."""

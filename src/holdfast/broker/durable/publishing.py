@@ -113,13 +113,16 @@ class Errands:
         errand = self._errands.get((answers.pubend, answers.publisher))
         if errand is None:
             return
-        waiting = {each.n for each in errand.unanswered}
-        numbers = {n for run in (*answers.logged, *answers.repeats) for n in range(run.n, run.n + run.length)}
-        numbers |= {n for n, _ in answers.refused}
-        news = numbers & waiting
+        runs = (*answers.logged, *answers.repeats)
+        refused = {n for n, _ in answers.refused}
+        news = {
+            each.n
+            for each in errand.unanswered
+            if each.n in refused or any(run.n <= each.n < run.n + run.length for run in runs)
+        }
         if news:
             self._answer(_about(answers, news))
-        errand.answered(numbers, now)
+        errand.answered(news, now)
         if answers.hole is not None and errand.unanswered:
             errand.restart()
             self._send(answers.pubend, errand, now)
@@ -152,8 +155,9 @@ def _cut(runs: Sequence[Run], numbers: set[int]) -> tuple[Run, ...]:
     """Runs without those numbers nobody waits for."""
     found: list[Run] = []
     for n, tick, length in runs:
-        if all(each in numbers for each in range(n, n + length)):
+        inside = sorted(each for each in numbers if n <= each < n + length)
+        if len(inside) == length:
             found.append(Run(n, tick, length))
         else:
-            found += [Run(n + i, tick and tick + i, 1) for i in range(length) if n + i in numbers]
+            found += [Run(each, tick and tick + each - n, 1) for each in inside]
     return tuple(found)

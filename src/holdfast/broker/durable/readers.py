@@ -97,7 +97,7 @@ class Readers:
     def read(self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume) -> None:
         """Somebody presents the name of a durable subscription."""
         assert resume.durable is not None
-        problem = self._ahead(resume)
+        problem = self.ahead(resume)
         if problem is not None:
             self._refuse(port, subscription, problem, "token-ahead")
             return
@@ -159,9 +159,11 @@ class Readers:
         self._network.spread(reader)
         return reader
 
-    def _ahead(self, resume: Resume) -> str | None:
-        """What is wrong with a token, if it cannot be from here: it is ahead of our clock, and of all we were told."""
+    def ahead(self, resume: Resume) -> str | None:
+        """What is wrong with a start, or a token: it is ahead of our clock, and of all we were told."""
         clock = self._network.clock
+        if resume.start is not None and not 0 <= resume.start <= clock + AHEAD_MAX:
+            return f"it is to begin at {resume.start}, and the clock here stands at {clock}"
         for pubend, (_, tick) in (resume.token or {}).items():
             if tick > max(clock, self._network.edge_of(pubend)) + AHEAD_MAX:
                 return f"the token stands at {tick} in {pubend}, and the clock here at {clock}"
@@ -262,9 +264,8 @@ class Readers:
             course.hosted.install(reader, position)
             reader.pins[course.pubend] = course.hosted.number + 1
             self.places.touch(reader, course)
-            hosted = course.hosted
-            hosted.reported = (min(position, hosted.reported[0]), hosted.reported[1])  # it is needed again
-            self._saving.add(change(HOSTED, course.pubend, hosted.row()))
+            if course.hosted.pin(position):
+                self._saving.add(change(HOSTED, course.pubend, course.hosted.row()))
         self.places.save_reader(reader)
 
     # Leaving
