@@ -20,6 +20,7 @@ check: $(VENV)/develop
 bench: $(VENV)/develop compile
 	$(RUN)holdfast bench matching --markdown docs/benchmarks.md
 	$(RUN)holdfast bench network --markdown docs/benchmarks.md
+	$(RUN)holdfast bench durable --data . --markdown docs/benchmarks.md
 
 soak: $(VENV)/develop compile
 	$(RUN)python tools/soak.py

@@ -110,14 +110,16 @@ def deliveries(draw: st.DrawFn) -> Deliveries:
 
 # Durable streams
 
+#: What is counted, as far as anybody believes it.
+counts = st.integers(0, 300) | st.just(2**62)
 ticks = st.integers(0, 300) | st.sampled_from([1_790_000_000_000_000, 2**62, ABSOLUTE])
 steps = st.integers(1, 300) | st.sampled_from([2**16, 2**32, 2**40])
 versions = st.integers(0, 5) | st.just(ABSOLUTE)
-runs = st.lists(st.builds(Run, numbers, ticks, numbers), max_size=4).map(tuple)
+runs = st.lists(st.builds(Run, counts, ticks, counts), max_size=4).map(tuple)
 refusals = st.lists(st.tuples(numbers, names), max_size=3).map(tuple)
 ways = names, names  # of a letter: to whom, from whom
-durables = st.none() | st.builds(Durable, names, numbers)
-tokens = st.none() | st.dictionaries(names, st.tuples(numbers, ticks), max_size=3)
+durables = st.none() | st.builds(Durable, names, counts)
+tokens = st.none() | st.dictionaries(names, st.tuples(counts, counts), max_size=3)
 resumes = st.none() | st.builds(Resume, numbers, st.none() | names, st.none() | ticks, tokens)
 
 
@@ -161,7 +163,7 @@ def portions(draw: st.DrawFn) -> Portion:
     at = [i for i in range(len(batch)) if draw(flags)]
     lost = draw(st.just(0) | st.integers(0, ticks[at[0]] - 1 if at else 2**40))
     upto = (ticks[at[-1]] if at else lost) + draw(st.integers(0, 300))
-    common = draw(numbers), draw(names), draw(numbers)
+    common = draw(numbers), draw(names), draw(counts)
     return Portion(*common, batch, ticks, at, upto, lost, draw(names))
 
 
@@ -191,12 +193,12 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Items: items(),
     Nack: st.builds(Nack, names, versions, ranges(5)),
     Requests: requests(),
-    Answers: st.builds(Answers, *ways, names, numbers, names, runs, runs, refusals, st.none() | numbers),
+    Answers: st.builds(Answers, *ways, names, counts, names, runs, runs, refusals, st.none() | counts),
     Admit: st.builds(Admit, *ways, names, st.none() | ticks),
-    Admitted: st.builds(Admitted, *ways, names, numbers, ticks, numbers, ticks),
-    Report: st.builds(Report, *ways, names, numbers, ticks, ticks),
-    Reported: st.builds(Reported, *ways, names, numbers, numbers),
-    Resign: st.builds(Resign, *ways, names, numbers),
+    Admitted: st.builds(Admitted, *ways, names, counts, ticks, counts, ticks),
+    Report: st.builds(Report, *ways, names, counts, ticks, ticks),
+    Reported: st.builds(Reported, *ways, names, counts, counts),
+    Resign: st.builds(Resign, *ways, names, counts),
     Claim: st.builds(Claim, *ways, names, ticks),
     Fetch: st.builds(Fetch, *ways, names),
     Fetched: st.builds(
@@ -205,15 +207,15 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
         names,
         st.none() | st.dictionaries(names, st.builds(Stand, ticks, ticks, ticks), max_size=3),
     ),
-    Moved: st.builds(Moved, *ways, names, numbers),
-    MovedTaken: st.builds(MovedTaken, *ways, names, numbers),
+    Moved: st.builds(Moved, *ways, names, counts),
+    MovedTaken: st.builds(MovedTaken, *ways, names, counts),
     Portion: portions(),
     Credit: st.builds(Credit, numbers, st.integers(1, 2**63)),
-    Acknowledge: st.builds(Acknowledge, numbers, st.dictionaries(names, ticks, max_size=4), numbers),
-    Saved: st.builds(Saved, numbers, numbers),
+    Acknowledge: st.builds(Acknowledge, counts, st.dictionaries(names, ticks, max_size=4), counts),
+    Saved: st.builds(Saved, counts, counts),
     Detach: st.builds(Detach, numbers),
     Ousted: st.builds(Ousted, numbers, names),
-    Logged: st.builds(Logged, names, numbers, runs, runs),
+    Logged: st.builds(Logged, names, counts, runs, runs),
 }
 
 

@@ -62,7 +62,7 @@ from holdfast.messages.subscriptions import (
     Withdrawn,
 )
 from holdfast.wire.frame import encode, header
-from hostile_durable import DURABLE
+from hostile_durable import DURABLE, durable, resume, token
 from hostile_values import damaged, number, publications, text
 from raw_peer import frame_count, frames, hello
 
@@ -116,9 +116,19 @@ def _partition(draw: Random) -> Partition:
     return Partition(text(draw), number(draw), number(draw), (text(draw),))
 
 
+def _route(draw: Random) -> tuple[str, ...]:
+    return (text(draw),) * draw.randrange(4)
+
+
 def _rows(draw: Random) -> tuple[Known, ...]:
     return tuple(
-        Known(subscription(draw), draw.choice(FILTERS), (text(draw),) * draw.randrange(4), _partial(draw))
+        Known(
+            subscription(draw),
+            draw.choice(FILTERS),
+            (text(draw),) * draw.randrange(4),
+            _partial(draw),
+            durable(draw),
+        )
         for _ in range(draw.randrange(4))
     )
 
@@ -181,8 +191,10 @@ MESSAGES: dict[type, Callable[[Random], Message]] = {
     ),
     Heartbeat: lambda draw: Heartbeat(),
     Goodbye: lambda draw: Goodbye(draw.choice(list(Farewell)), text(draw)),
-    Subscribe: lambda draw: Subscribe(subscription(draw), draw.choice(FILTERS), vector(draw)),
-    Confirmed: lambda draw: Confirmed(subscription(draw), _partial(draw)),
+    Subscribe: lambda draw: Subscribe(
+        subscription(draw), draw.choice(FILTERS), vector(draw), durable(draw), resume(draw)
+    ),
+    Confirmed: lambda draw: Confirmed(subscription(draw), _partial(draw), token(draw)),
     Refused: lambda draw: Refused(subscription(draw), text(draw)),
     Unsubscribe: lambda draw: Unsubscribe(subscription(draw)),
     Withdrawn: lambda draw: Withdrawn(subscription(draw)),

@@ -34,10 +34,11 @@ from holdfast.messages.durable import (
 )
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch
+from holdfast.messages.subscriptions import Durable, Resume
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
 from hostile_values import number, publications, text
 
-__all__ = ["DURABLE", "PUBENDS"]
+__all__ = ["DURABLE", "PUBENDS", "durable", "resume", "token"]
 
 #: A pubend of the broker under fire, one of its neighbour's, one of nobody's, and what is none.
 PUBENDS = ("orders@b1/0", "orders@b2/0", "orders@b9/7", "default@b1/0", "orders", "@/", "", "x" * 300)
@@ -101,6 +102,20 @@ def _spans(draw: Random) -> list[tuple[int, int]]:
 
 def _places(draw: Random) -> dict[str, int]:
     return {pubend(draw): number(draw) for _ in range(draw.randrange(3))}
+
+
+def durable(draw: Random) -> Durable | None:
+    return draw.choice((None, Durable(text(draw), number(draw))))
+
+
+def token(draw: Random) -> dict[str, tuple[int, int]] | None:
+    return draw.choice((None, {}, {pubend(draw): (number(draw), number(draw)) for _ in range(3)}))
+
+
+def resume(draw: Random) -> Resume | None:
+    """How a client may want to go on."""
+    name, start = draw.choice((None, text(draw))), draw.choice((None, number(draw)))
+    return draw.choice((None, Resume(number(draw), name, start, token(draw))))
 
 
 #: One of each kind.

@@ -22,6 +22,7 @@ from holdfast.broker.effect import Operated
 from holdfast.broker.input import ClockSet
 from holdfast.broker.settings import Neighbour, Settings, Stream
 from holdfast.clock import MILLISECOND, SECOND, Instant
+from holdfast.errors import MalformedFrame
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.durable import Acknowledge, Admitted, Portion
 from holdfast.messages.message import Message
@@ -45,6 +46,8 @@ from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import SimulatedTables
 from holdfast.streams.store import LANES, Store
 from holdfast.streams.storing import DiskEffect, Recovered
+from holdfast.wire.frame import FrameReader
+from raw_peer import frames
 
 E = TypeVar("E")
 
@@ -55,6 +58,9 @@ OWN: Final = "orders@b/0"  #: the first pubend of the broker under test
 FAR: Final = "orders@left/0"  #: and that of its neighbour left
 ORDERS: Final = Stream("orders", ("#",), guarantee=Guarantee.DURABLE)
 TOTAL: Final = Stream("orders", ("#",), Order.TOTAL, Guarantee.DURABLE, sequencer="b")
+
+#: So long a pubend waits for brokers that have subscribers, and may know more of it than itself; and a little more.
+UNHEARD_NS: Final = 2_200 * MILLISECOND
 
 #: So often everybody beats while time passes.
 BEAT_NS: Final = 200 * MILLISECOND
@@ -339,3 +345,11 @@ def items(
         pairs.append((upto, None))
     ticks = [tick for tick, _ in pairs]
     return Items(pubend, under, [after, *ticks[:-1]], ticks, [each for _, each in pairs], lost, answers)
+
+
+def as_read(message: Message) -> list[Message]:
+    """The message as it comes from the wire; none, if it is refused there."""
+    try:
+        return FrameReader().feed(frames(message))
+    except MalformedFrame:
+        return []

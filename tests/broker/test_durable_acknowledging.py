@@ -5,6 +5,7 @@ from __future__ import annotations
 from durable_desk import OWN, shop
 
 from by_hand import publish
+from holdfast.broker.durable.records import PLACES, PlaceRow, read
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Acknowledge, Credit, Saved
 from holdfast.streams.storing import Save
@@ -73,3 +74,6 @@ def test_a_full_disk_keeps_nobody_from_reading_on() -> None:
     desk.tables.is_full = False
     desk.wait(SECOND)
     assert desk.said(reader, Saved) == [Saved(1, 7)]
+    [row] = desk.tables.read(PLACES).values()
+    [(tick, _)] = desk.events(reader)
+    assert read(PLACES, OWN, row, PlaceRow).acknowledged >= tick, "what was answered is on disk"

@@ -43,6 +43,18 @@ def test_who_has_no_credit_gets_nothing_more_until_it_says_that_there_is_room() 
     assert len(desk.done_of(ReadMatches)) == reads, "it is with the others again"
 
 
+def test_what_comes_while_somebody_catches_up_is_told_behind_what_it_missed() -> None:
+    """R1.12: from the moment it has fallen behind it is with the others no more."""
+    desk, publisher, slow = shop(durable="mine", credit=1)
+    desk.say(publisher, publish("p", 2, 3))
+    desk.hold(ReadMatches)
+    desk.say(slow, Credit(1, 100))
+    desk.say(publisher, publish("p", 4))
+    assert desk.got(slow) == [2]
+    desk.hold()
+    assert desk.got(slow) == [2, 3, 4]
+
+
 def test_a_passing_reader_without_credit_catches_up_by_filtering_again() -> None:
     desk, publisher, slow = shop(credit=1)
     desk.say(publisher, publish("p", 2), publish("p", 3, topic="b"), publish("p", 4))

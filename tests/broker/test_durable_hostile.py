@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from random import Random
 
 import pytest
-from durable_desk import FAR, ORDERS, OWN, TOTAL, Desk, admitted, items
+from durable_desk import FAR, OWN, TOTAL, UNHEARD_NS, Desk, admitted, as_read, items
 
 from by_hand import a_publication, publish
 from holdfast.broker.durable.records import PLACES, READERS
-from holdfast.broker.settings import Stream
 from holdfast.clock import SECOND
-from holdfast.errors import MalformedFrame
 from holdfast.identity import Element, SubscriptionId
 from holdfast.messages.durable import (
     BEGIN,
@@ -43,13 +40,9 @@ from holdfast.messages.durable import (
     Stand,
 )
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Accepted, Batch, Publication
+from holdfast.messages.publications import Batch, Publication
 from holdfast.messages.subscriptions import Durable, Refused, Resume, Subscribe
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
-from holdfast.wire.frame import FrameReader
-from hostile import NEIGHBOUR
-from hostile_durable import DURABLE
-from raw_peer import frames
 
 EVENT = a_publication("q", 1)
 OTHER = a_publication("q", 2)
@@ -62,6 +55,7 @@ def world() -> tuple[Desk, int, int, int]:
     desk = Desk(["left"])
     left = desk.meet("left", FAR, filters=["a"])
     publisher = desk.publisher("p", 1)
+    desk.wait(UNHEARD_NS)
     reader = desk.reader("u", durable="mine")
     desk.say(left, admitted(100))
     desk.say(left, Wants(5), Follow(OWN), Start(FAR, 100), items(FAR, ABSOLUTE, 100, [(150, EVENT)], 200))
@@ -167,7 +161,6 @@ def test_a_loss_where_events_were_is_no_contradiction_and_takes_nothing_back() -
 # Numbers
 
 
-@pytest.mark.xfail(strict=True, reason="numbers are not bounded on the wire", raises=OverflowError)
 @pytest.mark.parametrize(
     "lie",
     [
@@ -271,44 +264,3 @@ def test_a_beginning_in_the_future_is_refused() -> None:
     stranger = desk.client("v")
     desk.subscribe(stranger, "v", "b", durable="x", start=2**64 - 1)
     assert [each.code for each in desk.said(stranger, Refused)] == ["token-ahead"]
-
-
-# Anything
-
-
-def under_fire(stream: Stream) -> tuple[Desk, int, int]:
-    """A broker with a pubend, whose neighbour b2 is hostile; a publisher and a durable reader stand by."""
-    desk = Desk([NEIGHBOUR], [stream], name="b1")
-    desk.meet(NEIGHBOUR, "orders@b2/0", filters=["a"])
-    reader = desk.reader("bystander", durable="bystander")
-    return desk, desk.publisher("publisher", 1), reader
-
-
-def as_read(message: Message) -> list[Message]:
-    """The message as it comes from the wire; none, if it is refused there."""
-    try:
-        return FrameReader().feed(frames(message))
-    except MalformedFrame:
-        return []
-
-
-@pytest.mark.parametrize("stream", [ORDERS, replace(TOTAL, sequencer="b1")], ids=["fifo", "total"])
-@pytest.mark.parametrize("seed", range(20))
-def test_no_message_at_any_moment_is_felt_by_bystanders(seed: int, stream: Stream) -> None:
-    draw = Random(seed)
-    desk, publisher, reader = under_fire(stream)
-    for n in range(2, 30):
-        enemy = desk.meet(NEIGHBOUR, "orders@b2/0", filters=["a"], incarnation=n)
-        desk.say(enemy, Start("orders@b2/0", 100))
-        for kind in draw.choices(list(DURABLE), k=6):
-            for message in as_read(DURABLE[kind](draw)):
-                if enemy not in desk.closed:
-                    desk.say(enemy, message)
-        desk.say(publisher, publish("publisher", n))
-        desk.wait(draw.choice((0, SECOND)))
-        if enemy not in desk.closed:
-            desk.lose(enemy)
-    ours = [each.n for _, each in desk.events(reader) if each.publisher == "publisher"]
-    assert ours == list(range(1, 30))
-    assert not [gap for gap in desk.gaps(reader) if gap[0] == "orders@b1/0"]
-    assert max(each.upto for each in desk.said(publisher, Accepted)) == 29

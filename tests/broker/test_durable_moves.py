@@ -10,7 +10,17 @@ from durable_desk import OWN, Desk, shop
 from by_hand import a_publication, publish
 from holdfast.broker.durable.records import READERS
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Fetch, Fetched, Moved, MovedTaken, Ousted, Stand
+from holdfast.messages.durable import (
+    Admitted,
+    Fetch,
+    Fetched,
+    Moved,
+    MovedTaken,
+    Ousted,
+    Report,
+    Reported,
+    Stand,
+)
 from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Unsubscribe
 from holdfast.streams.storing import Save
 
@@ -105,6 +115,31 @@ def test_the_old_broker_is_told_when_the_pubends_wait_for_it_here_and_until_it_h
     desk.say(left, MovedTaken("b", "left", "mine", letters[0].epoch))
     desk.wait(SECOND)
     assert len(desk.said(left, Moved)) == len(letters)
+
+
+def test_it_is_kept_where_it_was_while_a_pubend_has_not_heard_that_it_is_waited_for_here() -> None:
+    """B1.9: the report that includes it counts first, at every pubend."""
+    desk = Desk(["left", "right"])
+    left, right = desk.meet("left"), desk.meet("right", "orders@right/0")
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    desk.reader(durable="mine", token={})
+    desk.say(left, fetched())
+    desk.say(right, Admitted("b", "right", "orders@right/0", 1, 100, 0, 0))
+    desk.wait(2 * SECOND)
+    [number] = {each.number for each in desk.said(right, Report)}
+    assert desk.said(left, Moved) == []
+    desk.say(right, Reported("b", "right", "orders@right/0", number, 1))
+    desk.wait(SECOND)
+    assert desk.said(left, Moved) != []
+
+
+def test_a_token_older_than_what_was_acknowledged_counts_all_the_same() -> None:
+    """R1.9: delivery goes back; nothing is left out."""
+    desk, left, _ = at_left(1, 2, 3)
+    last = desk.own.core.stable
+    reader = desk.reader(durable="mine", token={OWN: last - 3})
+    desk.say(left, fetched(**{OWN: Stand(last - 3, last - 1, last - 1)}))
+    assert desk.got(reader) == [1, 2, 3]
 
 
 def test_where_it_came_from_outlives_a_restart() -> None:
@@ -227,3 +262,13 @@ def test_a_subscription_that_has_ended_elsewhere_is_nowhere() -> None:
     reader = desk.reader(durable="mine")
     assert len(desk.said(reader, Confirmed)) == 1
     assert desk.said(left, Fetch) == []
+
+
+def test_of_two_places_the_one_of_the_later_epoch_counts_whichever_was_heard_of_last() -> None:
+    desk = Desk(["left", "right"])
+    left, right = desk.meet("left"), desk.meet("right")
+    desk.tell(left, "left", "a", Durable("mine", EPOCH + 1))
+    desk.tell(right, "right", "a", Durable("mine", EPOCH))
+    desk.reader(durable="mine")
+    assert len(desk.said(left, Fetch)) == 1
+    assert desk.said(right, Fetch) == []

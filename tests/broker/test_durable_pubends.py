@@ -37,6 +37,18 @@ def test_a_pubend_elsewhere_that_comes_later_is_asked_for_all_it_has() -> None:
     assert desk.gaps(reader) == []
 
 
+def test_what_it_had_before_it_admitted_us_is_made_up_for() -> None:
+    """It was subscribed to before it was known here: whatever it has had since its creation is owed."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    reader = desk.reader(durable="mine")
+    desk.tell(left, "left", str(pubend_filter(FAR)))
+    desk.say(left, admitted(100, created=50), Start(FAR, 100))
+    desk.say(left, items(FAR, ABSOLUTE, 50, [(60, EVENT)], 100, answers=True))
+    assert desk.got(reader) == [1]
+    assert desk.gaps(reader) == []
+
+
 def test_who_was_away_when_a_pubend_came_reads_it_from_its_beginning() -> None:
     desk = Desk()
     reader = desk.reader(durable="mine")

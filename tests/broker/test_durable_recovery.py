@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from durable_desk import FAR, ORDERS, OWN, TOTAL, Desk, followed, items, shop
+from durable_desk import FAR, ORDERS, OWN, TOTAL, UNHEARD_NS, Desk, followed, items, shop
 
 from by_hand import a_publication, publish
 from holdfast.broker.durable.records import (
@@ -23,10 +23,10 @@ from holdfast.broker.durable.records import (
 )
 from holdfast.broker.durable.recovery import WrongFolder
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Logged
+from holdfast.messages.durable import Logged, Report
 from holdfast.messages.subscriptions import Confirmed, Subscribe
-from holdfast.messages.ticks import ABSOLUTE, Start
-from holdfast.streams.storing import ReadMatches, Recovered
+from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Wants
+from holdfast.streams.storing import ChopMatches, ReadMatches, Recovered
 
 EVENT = a_publication("q", 1)
 
@@ -73,6 +73,20 @@ def test_a_pubend_goes_on_above_everything_it_ever_said() -> None:
     assert desk.said(publisher, Logged)[0].runs[0].tick > max(ticks)
 
 
+def test_what_was_said_to_be_silent_under_a_lease_is_known_to_be_in_the_next_life() -> None:
+    """B1.3: the log says nothing of it, and whoever had not heard it asks."""
+    desk = Desk(["left"])
+    desk.meet("left", filters=["a"])
+    desk.publisher("p", 1)
+    desk.wait(UNHEARD_NS + SECOND)
+    last, silent = desk.own.core.stable, desk.course().knowledge.edge
+    desk.restart()
+    left = desk.meet("left", filters=["a"], incarnation=2)
+    desk.say(left, Wants(1), Follow(OWN), Nack(OWN, ABSOLUTE, [(last, silent)]))
+    [answer] = desk.said(left, Items)
+    assert (list(answer.los), list(answer.ticks), list(answer.publications)) == ([last], [silent], [None])
+
+
 def test_a_log_that_is_gone_is_announced_to_whoever_had_not_read_it() -> None:
     """Events were there: that they are not is a gap with a reason, never silence (R1.7)."""
     desk, publisher, reader = shop(durable="mine")
@@ -89,12 +103,24 @@ def test_a_log_that_is_gone_is_announced_to_whoever_had_not_read_it() -> None:
     assert desk.got(reader) == [4]
 
 
+def test_a_new_pubend_whose_name_somebody_knows_from_before_has_lost_its_log() -> None:
+    """The whole folder was lost: what its subscribers' broker still needs is announced as gone."""
+    desk = Desk(["left"])
+    left = desk.meet("left", filters=["a"])
+    publisher = desk.publisher("p", 1)
+    desk.say(left, Report("b", "left", OWN, 7, 50, 60))
+    assert desk.own.core.lost == [Lost(50, desk.own.core.created, "the log is gone")]
+    assert len(desk.said(publisher, Logged)) == 1, "and it takes events"
+
+
 def test_a_pubend_that_never_had_an_event_has_lost_no_log() -> None:
     desk = Desk(streams=[TOTAL])
+    desk.reader("u", durable="mine")
     desk.wait(SECOND)
+    assert desk.rows(LEASES) == [OWN], "silence was told"
     desk.restart()
     desk.wait(3 * SECOND)
-    reader = desk.reader("u", durable="mine", start=1)
+    reader = desk.reader("u", incarnation=2, durable="mine")
     desk.publisher("p", 1)
     assert desk.gaps(reader) == []
     assert desk.got(reader) == [1]
@@ -128,6 +154,24 @@ def test_a_durable_reader_goes_on_where_it_was_and_nothing_is_filtered_twice() -
     assert desk.place(reader, FAR) <= 150
     assert len(desk.done_of(ReadMatches)) == 1
     desk.say(left, items(FAR, ABSOLUTE, 149, [(150, EVENT)], 150, answers=True))
+    assert desk.got(reader) == [1]
+
+
+def test_what_was_reported_as_needed_by_nobody_is_no_gap_for_who_comes_back() -> None:
+    """Silence carried the reader on, in memory only; up to what was reported its filtering log is chopped."""
+    desk, left, _ = followed(durable="mine")
+    desk.say(left, items(FAR, ABSOLUTE, 100, [], 20_000_000))
+    desk.wait(SECOND)
+    assert len(desk.done_of(ChopMatches)) == 1
+    desk.say(left, items(FAR, ABSOLUTE, 20_000_000, [(20_000_001, EVENT)], 20_000_002))
+    desk.restart()
+    left = desk.meet("left", FAR, incarnation=2)
+    desk.say(
+        left, Start(FAR, 20_000_000), items(FAR, ABSOLUTE, 20_000_000, [(20_000_001, EVENT)], 20_000_002)
+    )
+    desk.wait(3 * SECOND)
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    assert desk.gaps(reader) == []
     assert desk.got(reader) == [1]
 
 

@@ -25,7 +25,8 @@ from holdfast.messages.session import Farewell, Goodbye, Kind, Welcome
 from holdfast.runtime.addresses import Address
 from holdfast.runtime.broker_process import BrokerService
 from holdfast.runtime.driver import Driver
-from hostile import MESSAGES, NEIGHBOUR, OPENINGS, client_session, damaged, damaged_frame
+from hostile import MESSAGES, NEIGHBOUR, OPENINGS, client_session, damaged_frame
+from hostile_values import damaged
 from raw_peer import RawPeer, frames, wait_until
 from scripted_core import LogBook
 

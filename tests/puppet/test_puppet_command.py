@@ -73,8 +73,8 @@ def test_broken_promises_are_named_and_decide_the_exit_status_if_asked_to(
     [
         ("Site s\n", "", "network.txt, line 1: the line ends; expected Parent"),
         (PAIR, "Wait 5\nDance\n", "script.txt, line 2: unexpected 'Dance'"),
-        (PAIR + "Guarantee durable\n", "", "expected Guarantee best-effort"),
-        (PAIR, "Subscriber u2 Subscribe orders Durable\n", "script.txt, line 1: Durable does not exist yet"),
+        (PAIR + "Guarantee archived\n", "", "expected Guarantee best-effort"),
+        (PAIR, "Subscriber u2 Subscribe orders Durable\n", "script.txt, line 1: nothing is kept for anybody"),
         (PAIR.replace("localhost:0/b", "example.net:0/b", 1), "", "network.txt, line 8: the address"),
         (RELIABLE.replace("localhost:0/p", "example.net:0/p"), "", "network.txt, line 10: the address"),
         (RELIABLE, f"Wait 5\nJoin {FAR}\n", "script.txt, line 2: the address"),

@@ -14,7 +14,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 from holdfast.messages.publications import PUBLICATIONS_MAX, Batch
-from holdfast.messages.subscriptions import TOKEN_PLACES_MAX
+from holdfast.messages.subscriptions import TOKEN_PLACES_MAX, Number
 from holdfast.messages.ticks import Tick
 
 __all__ = [
@@ -70,9 +70,9 @@ class Requests(Letter):
 class Run(NamedTuple):
     """``length`` events with consecutive numbers, from ``n``, have consecutive ticks, from ``tick``; 0: long ago."""
 
-    n: int
+    n: Number
     tick: Tick
-    length: int
+    length: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Answers(Letter):
     """
 
     pubend: str
-    incarnation: int
+    incarnation: Number
     publisher: str
     logged: Annotated[tuple[Run, ...], Meta(max_length=PUBLICATIONS_MAX)] = ()
     repeats: Annotated[tuple[Run, ...], Meta(max_length=PUBLICATIONS_MAX)] = ()
@@ -111,9 +111,9 @@ class Admitted(Letter):
     """
 
     pubend: str
-    incarnation: int
+    incarnation: Number
     tick: Tick
-    number: int
+    number: Number
     created: Tick
 
 
@@ -122,7 +122,7 @@ class Report(Letter):
     """What a subscriber-hosting broker has released and delivered of a pubend; ``number`` grows over all its lives."""
 
     pubend: str
-    number: int
+    number: Number
     released: Tick
     delivered: Tick
 
@@ -132,8 +132,8 @@ class Reported(Letter):
     """A report counts. The incarnation of the pubend may be another since it was last told."""
 
     pubend: str
-    number: int
-    incarnation: int
+    number: Number
+    incarnation: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Resign(Letter):
     """The sender has no subscribers for a pubend any more."""
 
     pubend: str
-    number: int  #: as of a report
+    number: Number  #: as of a report
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Moved(Letter):
     """A durable subscription is at the sender now, under a higher ``epoch``: the receiver need not keep it."""
 
     durable: str
-    epoch: int
+    epoch: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class MovedTaken(Letter):
     """The receiver of ``Moved`` does not have it any more, or has it under a higher epoch still."""
 
     durable: str
-    epoch: int
+    epoch: Number
 
 
 # Clients
@@ -204,7 +204,7 @@ class Portion:
 
     subscription: int  #: the client's own number
     pubend: str
-    incarnation: int
+    incarnation: Number
     batch: Batch
     ticks: Sequence[Tick]  #: of the whole batch
     at: Sequence[int]
@@ -227,7 +227,7 @@ class Acknowledge:
 
     subscription: int
     places: Annotated[Mapping[str, Tick], Meta(max_length=TOKEN_PLACES_MAX)]
-    number: int = 0
+    number: Number = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class Saved:
     """What was acknowledged under a number is on disk."""
 
     subscription: int
-    number: int
+    number: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +258,6 @@ class Logged:
     """To a publisher: these events are on disk, and where; ``Accepted`` follows. ``repeats`` had been logged before."""
 
     pubend: str
-    incarnation: int
+    incarnation: Number
     runs: Annotated[tuple[Run, ...], Meta(max_length=PUBLICATIONS_MAX)]
     repeats: Annotated[tuple[Run, ...], Meta(max_length=PUBLICATIONS_MAX)] = ()

@@ -28,6 +28,7 @@ __all__ = [
     "Healed",
     "Known",
     "Lore",
+    "Number",
     "Partition",
     "Refused",
     "Resume",
@@ -50,6 +51,9 @@ PARTITIONS_MAX = 10_000
 #: No token names more pubends.
 TOKEN_PLACES_MAX = 100_000
 
+#: What is counted, or is a time in microseconds: far from where it could not be counted on.
+Number = Annotated[int, Meta(ge=0, le=2**62)]
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:
@@ -66,7 +70,7 @@ class Durable:
     """A durable subscription: its name, and how often it has moved from one broker to another."""
 
     name: str
-    epoch: int
+    epoch: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Resume:
     durable: str | None = None  #: the name under which its place is kept; None: it ends with the session
     start: int | None = None  #: the tick where it begins if that is not known otherwise; None: now
     #: By pubend incarnation and tick: everything up to there was received.
-    token: Annotated[dict[str, tuple[int, int]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
+    token: Annotated[dict[str, tuple[Number, Number]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,8 +266,11 @@ class Hosted:
     # Catching up
 
     def appetites(self, desk: Desk) -> dict[int, int]:
-        """How many events each of those who are behind has room for."""
-        return {number: max(0, desk.readers[number].credit) for number in self.catchups}
+        """How many events are to be looked at for each of those who are behind."""
+        return {
+            number: max(0, desk.readers[number].credit) if catchup.is_sure else STRETCH_MAX
+            for number, catchup in self.catchups.items()
+        }
 
     def catch_up(self, desk: Desk, shares: Mapping[int, int]) -> bool:
         """Tell those who are behind what can be told, each its share; whether there may be more at once."""
@@ -293,12 +296,13 @@ class Hosted:
             self._course.ask(catchup.version, catchup.next_wanted(knowledge, reader.credit))
             if budget <= 0:
                 return True
-            stretch = catchup.next_stretch(knowledge, min(reader.credit, STRETCH_MAX))
+            limit = min(reader.credit, STRETCH_MAX) if catchup.is_sure else STRETCH_MAX
+            stretch = catchup.next_stretch(knowledge, limit)
             if stretch is None:
                 return False
-            if not catchup.is_sure and stretch.ticks:
-                stretch = _picked(stretch, desk.accepted(reader, stretch.publications))
             budget -= len(stretch.ticks) + 1
+            if not catchup.is_sure and stretch.ticks:
+                stretch = _picked(stretch, desk.accepted(reader, stretch.publications), reader.credit)
             catchup.on_told(stretch)
             constream.on_told(reader.number, stretch.upto)
             self._tell(reader, stretch, desk)
@@ -377,13 +381,15 @@ class Hosted:
         desk.on_delivered(reader, portion)
 
 
-def _picked(stretch: Stretch, at: list[int]) -> Stretch:
+def _picked(stretch: Stretch, at: list[int], credit: int) -> Stretch:
+    """What one reader wants of a stretch, cut off where it has no more room."""
     ticks, publications = stretch.ticks, stretch.publications
+    upto = stretch.upto if len(at) <= credit else ticks[at[credit - 1]]
     return Stretch(
         stretch.after,
         stretch.lost_through,
-        [ticks[i] for i in at],
-        [publications[i] for i in at],
-        stretch.upto,
+        [ticks[i] for i in at[:credit]],
+        [publications[i] for i in at[:credit]],
+        upto,
         stretch.reason,
     )

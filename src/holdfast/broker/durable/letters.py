@@ -142,11 +142,17 @@ class Letters:
             return
         tick, row = own.admit(letter.origin, self._plane.clock, letter.since)
         number = next(each.number for each in own.minima.reports if each.shb == letter.origin)
+        self._hear(own, letter.origin)
         core = own.core
         answer = Admitted(
             letter.origin, self._me, letter.pubend, core.incarnation, tick, number, core.created
         )
         self._plane.saving.add(row, then=lambda: self.post(answer))
+
+    def _hear(self, own: OwnPubend, shb: str) -> None:
+        """A broker has said what it knows of a pubend of ours; when all have, it takes events."""
+        if own.unheard.pop(shb, 0) is None and not own.unheard:
+            self._plane.pubends.open(own)
 
     def _on_admitted(self, letter: Admitted) -> None:
         course = self._plane.courses.get(letter.pubend)
@@ -234,8 +240,11 @@ class Letters:
         report = release.Report(letter.origin, letter.number, letter.released, letter.delivered)
         row = own.on_report(report)
         answer = Reported(letter.origin, self._me, letter.pubend, letter.number, own.core.incarnation)
-        if own.unheard.pop(letter.origin, 0) is None and not own.unheard:
-            self._plane.pubends.open(own)
+        if not own.is_begun and own.on_stranger(min(letter.released, letter.delivered)) is not None:
+            fields = {"pubend": own.core.name, "known to": letter.origin}
+            self._plane.emit(Log("error", "a log of this name is gone", fields))
+            self._plane.saving.add(own.row())
+        self._hear(own, letter.origin)
         if row is not None:
             self._plane.saving.add(row, then=lambda: self.post(answer))
         else:

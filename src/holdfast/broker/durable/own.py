@@ -22,13 +22,16 @@ from holdfast.streams.pubend import Answer, Kept, Outcome, Pubend, Receipt, Requ
 from holdfast.streams.release import Facts, MaxBytes, MaxRetain, Minima, Policy, Release, Report, release
 from holdfast.streams.storing import AppendEvents, LogState
 
-__all__ = ["OwnPubend", "runs_of"]
+__all__ = ["GONE", "OwnPubend", "runs_of"]
 
 #: So long after the last event silence is told: after that, nothing has changed.
 QUIET_AFTER: Final = 3 * SECOND // 1_000
 
 #: What everybody has had is kept so long, for publishers that did not hear of it.
 KEEP: Final = 10 * SECOND // 1_000
+
+#: Why everything of a pubend is lost.
+GONE: Final = "the log is gone"
 
 #: Nothing is given up for less: the marks of all publishers are saved first.
 RELEASE_EVERY: Final = 200 * MILLISECOND // 1_000
@@ -44,6 +47,7 @@ class OwnPubend:
         self.stream = stream
         self.core = Pubend(course.pubend, kept, () if log is None else log.tail)
         self.minima = Minima(reports=reports)
+        self.is_begun = kept.upto > kept.created  #: it is on disk that there are events
         self.is_announced = False  #: the network knows it
         self.held: list[tuple[Request, str | None]] = []  #: what came before it was
         #: Brokers that may know more of it than its log does, and have not been heard since we were started again.
@@ -56,7 +60,6 @@ class OwnPubend:
         self.failure: str | None = None  #: nothing can be logged any more, and why
         self.size = 0 if log is None else sum(size for _, size in log.segments)
         self.segments: Sequence[tuple[Tick, int]] = () if log is None else log.segments
-        self.is_begun = kept.upto > kept.created  #: it is on disk that there are events
         self.saved_size = self.size  #: when the marks of publishers were last saved
         self.is_releasing = False
         self.absent_since: dict[str, int] = {}  #: brokers that are expected, and have no subscribers
@@ -80,7 +83,10 @@ class OwnPubend:
             ticks = [tick for tick, _ in log.tail if tick not in knowledge.lost]
             events = [publication for tick, publication in log.tail if tick not in knowledge.lost]
             knowledge.add_events(ticks, events)
-        knowledge.add_silence(ORIGIN, kept.created)
+        if (
+            self.is_begun or kept.lease or kept.released
+        ):  # else an earlier one of this name may have been lost
+            self.be_first()
         base = max(stable, kept.lease, kept.created, *(lost.upto for lost in losses))
         if stable < base:
             for after, upto in knowledge.lost.gaps(stable, base):
@@ -91,6 +97,20 @@ class OwnPubend:
     def is_open(self) -> bool:
         """Whether it takes events."""
         return self.is_announced and not self.unheard and self.failure is None
+
+    def be_first(self) -> None:
+        """Before its creation there was nothing, as far as anybody knows."""
+        for after, upto in self.course.knowledge.lost.gaps(ORIGIN, self.core.created):
+            self.course.knowledge.add_silence(after, upto)
+
+    def on_stranger(self, released: Tick) -> Lost | None:
+        """A broker knows a pubend of this name from before: that is lost, with all that somebody still needs."""
+        if not ORIGIN < released < self.core.created:
+            return None
+        lost = Lost(released, self.core.created, GONE)
+        self.core.lost.append(lost)
+        self.course.knowledge.add_lost(*lost)
+        return lost
 
     # Publishing
 

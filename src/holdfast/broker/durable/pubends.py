@@ -79,6 +79,7 @@ class Pubends:
         if not own.minima.reports:
             for shb in self._plane.hosts_for(own.stream.name):
                 self._plane.saving.add(own.expect(shb))
+                own.unheard[shb] = None  # it may know an earlier one of this name
         own.course.is_known = True
         self._plane.letters.on_new(own.course)
         self._open_at[own.core.name] = self._plane.now + HEAR_WITHIN_NS
@@ -90,6 +91,8 @@ class Pubends:
         if not own.is_announced:
             return
         own.unheard.clear()
+        own.be_first()
+        self._plane.touch(own.course)
         self._open_at.pop(own.core.name, None)
         held, own.held = own.held, []
         for request, origin in held:

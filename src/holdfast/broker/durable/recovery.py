@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from holdfast.broker.durable.names import pubend_name, stream_in
-from holdfast.broker.durable.own import OwnPubend
+from holdfast.broker.durable.own import GONE, OwnPubend
 from holdfast.broker.durable.records import (
     BROKER,
     HOSTED,
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
 
 __all__ = ["WrongFolder", "check", "recover"]
-
-
-#: Why everything of a pubend is lost.
-GONE: Final = "the log is gone"
 
 
 class WrongFolder(EnvironmentsFault):
