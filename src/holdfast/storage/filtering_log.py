@@ -43,8 +43,6 @@ _WIDE: Final = 1 << 63
 #: So many records are kept as they were read: those who were away together come back together.
 RECENT_RECORDS: Final = 8_192
 
-#: Of records that are numbered densely the ticks, and by subscriber how far back its previous one is.
-_Links = Sequence[tuple[int, Mapping[int, int]]]
 _NARROW_MAX: Final = (1 << 32) - 1
 
 
@@ -75,7 +73,7 @@ class FilteringLog:
         self._number = self.log.last_index  #: of the last record written, stable or not
         self._last: dict[int, int] = {}  #: lastIndex(s), for what was written
         self._waiting: list[bytes] = []
-        self._recent: deque[tuple[int, _Links]] = deque()
+        self._recent: deque[_Run] = deque()
         self._recent_records = 0
         self.last_timestamp = 0  #: ticks up to here are known (R1.27)
         self.chopped = 0  #: ticks up to here are lost
@@ -176,37 +174,35 @@ class FilteringLog:
         :raises DamagedRecord: where the chain leads to a record that is broken.
         """
         number = self._last.get(subscriber, 0) if start is None else start
-        first: int = number + 1
-        links: _Links = ()  #: of a run of records, numbered densely
+        run = None
         while number > self.log.view.chopped:
-            if number < first:
-                found = self._links(number)
-                if found is None:
+            if run is None or number < run.first:
+                run = self._run(number)
+                if run is None:
                     return  # chopped a moment ago
-                first, links = found
-            tick, distances = links[number - first]
+            tick, distance = run.link(number, subscriber)
             if tick <= after:
                 return
             yield number, tick
-            distance = distances[subscriber]
             if not distance:
                 return
             number -= distance
 
-    def _links(self, number: int) -> tuple[int, _Links] | None:
-        """The records around one, as they were read: the first number, and of each the tick and the distances."""
-        for first, links in self._recent:
-            if first <= number < first + len(links):
-                return first, links
+    def _run(self, number: int) -> _Run | None:
+        """The records around one, as they were read the last time or now."""
+        for run in self._recent:
+            if run.first <= number < run.first + len(run.records):
+                run.become_popular()
+                return run
         batch = self.log.view.batch_with(number)
         if batch is None:
             return None
-        links = [_linked(record) for record in batch.records]
-        self._recent.appendleft((batch.indexes[0], links))
-        self._recent_records += len(links)
+        run = _Run(batch.indexes[0], batch.records)
+        self._recent.appendleft(run)
+        self._recent_records += len(run.records)
         while self._recent_records > RECENT_RECORDS and len(self._recent) > 1:
-            self._recent_records -= len(self._recent.pop()[1])
-        return batch.indexes[0], links
+            self._recent_records -= len(self._recent.pop().records)
+        return run
 
     # Starting
 
@@ -263,6 +259,33 @@ class FilteringLog:
             if isinstance(item, Batch):
                 return _parsed(item.records[0])[0]
         return _WIDE
+
+
+class _Run:
+    """Records that are numbered densely. Who reads them first looks for its own link in each; then all are read.
+
+    ``first``: the number of the first one.
+    """
+
+    __slots__ = ("_links", "first", "records")
+
+    def __init__(self, first: int, records: Sequence[bytes]) -> None:
+        self.first = first
+        self.records = records
+        self._links: list[tuple[int, Mapping[int, int]]] | None = None
+
+    def become_popular(self) -> None:
+        """Another one reads them: those who were away together come back together."""
+        if self._links is None:
+            self._links = [_linked(record) for record in self.records]
+
+    def link(self, number: int, subscriber: int) -> tuple[int, int]:
+        """The tick of a record, and how far back a subscriber's previous one is; 0: it has none."""
+        if self._links is not None:
+            tick, distances = self._links[number - self.first]
+            return tick, distances[subscriber]
+        tick, pairs = _parsed(self.records[number - self.first])
+        return tick, pairs[2 * pairs[::2].index(subscriber) + 1]
 
 
 class CatchUpRead:

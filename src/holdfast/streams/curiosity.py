@@ -29,8 +29,8 @@ __all__ = ["REPEAT_NS", "WINDOW", "Answer", "Asker", "Curiosity", "Wish"]
 #: So many ranges of one asker are on the way at a time.
 WINDOW: Final = 1_000
 
-#: After so long without an answer a tick is asked for again.
-REPEAT_NS: Final = SECOND
+#: After so long without an answer a tick is asked for again: a session loses nothing, and long answers take time.
+REPEAT_NS: Final = 5 * SECOND
 
 #: Who asks. None is the node itself, which looks into its knowledge, and has its own windows.
 Asker = Hashable | None
