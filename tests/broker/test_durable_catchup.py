@@ -18,6 +18,7 @@ def test_who_was_away_gets_what_it_missed_from_the_filtering_log_and_then_goes_o
     desk.acknowledge(reader)
     desk.lose(reader)
     desk.say(publisher, publish("p", 3), publish("p", 4, topic="b"), publish("p", 5))
+    desk.wait(SECOND)  # the filtering log has it
     reader = desk.reader("u", incarnation=2, durable="mine")
     assert len(desk.done_of(ReadMatches)) > 0
     assert desk.got(reader) == [3, 5]
@@ -47,6 +48,7 @@ def test_what_comes_while_somebody_catches_up_is_told_behind_what_it_missed() ->
     """R1.12: from the moment it has fallen behind it is with the others no more."""
     desk, publisher, slow = shop(durable="mine", credit=1)
     desk.say(publisher, publish("p", 2, 3))
+    desk.wait(SECOND)  # the filtering log has it
     desk.hold(ReadMatches)
     desk.say(slow, Credit(1, 100))
     desk.say(publisher, publish("p", 4))

@@ -141,7 +141,7 @@ def test_what_is_known_is_answered_from_memory_and_the_rest_is_asked_for_once() 
 def test_what_has_no_answer_is_asked_for_again() -> None:
     desk, left, right = relay()
     desk.say(right, Nack(FAR, 1, [(50, 100)]))
-    desk.wait(2 * SECOND)
+    desk.wait(6 * SECOND)
     assert len(asked(desk, left)) >= 2
 
 

@@ -32,7 +32,7 @@ from holdfast.streams.tick import Stretch
 __all__ = ["UNSTABLE_MAX", "Constream", "Handing"]
 
 #: So many stretches may wait for the filtering log.
-UNSTABLE_MAX: Final = 256
+UNSTABLE_MAX: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -72,6 +72,7 @@ class Hosted:
         self._reading: dict[int, None] = {}  #: whose matches are being read
         self._batches: dict[tuple[Tick, ...], Batch] = {}  #: the last that were told to who catches up
         self._noted: Tick = ORIGIN  #: up to here matches are noted, or being noted
+        self._records: list[tuple[Tick, Sequence[int]]] = []  #: to be noted
         self._notes: deque[NoteMatches] = deque()  #: those that are not stable yet
         self._refusals = 0
         self.problem: str | None = None  #: why, if it still does not
@@ -93,7 +94,7 @@ class Hosted:
         constream = self.constream
         if constream is None:
             return bool(self.waiting)
-        is_current = constream.handed >= self._course.edge_told() and not self._notes
+        is_current = constream.handed >= self._course.edge_told() and not self._notes and not self._records
         return not is_current or bool(self.catchups)
 
     # Being there
@@ -217,12 +218,8 @@ class Hosted:
             batch = Batch(list(stretch.publications))
             for number, at in handing.deliveries.items():
                 self._deliver(desk.readers[number], batch, stretch.ticks, at, desk)
-        if handing.records:
-            note = NoteMatches(self._course.pubend, handing.records, stretch.upto, self._refusals)
-            self._notes.append(note)
-            if not self._is_refused:
-                desk.emit(note)
-        elif not self._notes:
+        self._records += handing.records
+        if not self._records and not self._notes:
             constream.on_stable(stretch.upto)
         self._noted = stretch.upto
         return len(stretch.ticks)
@@ -241,13 +238,27 @@ class Hosted:
         if at:
             self._send(reader, batch, ticks, at, ticks[at[-1]], desk)
 
+    @property
+    def is_noting_due(self) -> bool:
+        """Whether there is something to be noted."""
+        return bool(self._records)
+
+    def note(self, desk: Desk) -> None:
+        """Have noted who matched what since the last time; nobody waits for it but who comes back."""
+        records, self._records = self._records, []
+        note = NoteMatches(self._course.pubend, records, self._noted, self._refusals)
+        self._notes.append(note)
+        if not self._is_refused:
+            desk.emit(note)
+
     def on_stable(self, upto: Tick) -> None:
         """The filtering log has everything up to a tick on disk."""
         self.problem = None
         while self._notes and self._notes[0].upto <= upto:
             self._notes.popleft()
         if self.constream is not None:
-            self.constream.on_stable(upto if self._notes else max(upto, self._noted))
+            is_all = not self._notes and not self._records
+            self.constream.on_stable(max(upto, self._noted) if is_all else upto)
 
     def on_not_noted(self, reason: str) -> None:
         """The disk would not take what was noted."""

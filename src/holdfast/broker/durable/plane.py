@@ -27,7 +27,7 @@ from holdfast.broker.durable.recovery import recover
 from holdfast.broker.durable.saving import Saving
 from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
-from holdfast.clock import SECOND, Instant
+from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.errors import MalformedEvent, PeersFault
 from holdfast.filters.expression import Filter
 from holdfast.filters.topic import TopicPattern, parse_pattern
@@ -72,6 +72,9 @@ from holdfast.streams.storing import (
 from holdfast.streams.tick import laid_out
 
 __all__ = ["DurablePlane"]
+
+#: Matches are noted so soon: many share a sync, and no delivery waits for one.
+NOTE_WITHIN_NS: Final = 20 * MILLISECOND
 
 #: So many events of one pubend are told in one turn, to those who are current and those who catch up (B1.14).
 TURN_MAX: Final = 8_000
@@ -119,6 +122,7 @@ class DurablePlane:
         self._offset_ns = 0
         self._silence_at: Instant = 0
         self._report_at: Instant = 0
+        self._note_at: dict[str, Instant] = {}  #: when matches are to be noted, by pubend, the soonest first
         self._scheduler = Scheduler()
         self._later: dict[str, None] = {}  #: courses to go on with in the next step
         self._version_seen: Version = 0
@@ -136,7 +140,9 @@ class DurablePlane:
 
     def next_deadline(self) -> Instant | None:
         """When to be woken at the latest, besides the broker's own times."""
-        return self.now if self._later else None
+        if self._later:
+            return self.now
+        return next(iter(self._note_at.values()), None)
 
     @property
     def held(self) -> int:
@@ -443,6 +449,9 @@ class DurablePlane:
         if self.following.version != self._version_seen:
             self._version_seen = self.following.version
             self.following.say_all_wants()
+        for pubend in [pubend for pubend, at in self._note_at.items() if now >= at]:
+            del self._note_at[pubend]
+            self.courses[pubend].hosted.note(self.readers.audience)
         if now >= self._silence_at:
             self._silence_at = now + self._settings.silence_every_ns
             self._tick()
@@ -514,6 +523,8 @@ class DurablePlane:
         has_more |= hosted.catch_up(audience, shares)
         if has_more:
             self.touch_later(course)
+        if hosted.is_noting_due and course.pubend not in self._note_at:
+            self._note_at[course.pubend] = self.now + NOTE_WITHIN_NS
 
     def touch_later(self, course: Course) -> None:
         """Go on with a course in the next step: others first."""
