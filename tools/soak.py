@@ -37,7 +37,7 @@ from the counts below. A chunk that fails is not counted and stops the soak.
 """
 
 COUNTED = """
-## What reliable networks have counted
+## What networks have counted
 
 *Suppressions* are repeats an edge turned away; *rejections* late copies a node turned away that had not seen them, when
 everybody beyond had; *refills* publications given back to a node that had lost them; *partial* subscriptions that were
@@ -104,6 +104,7 @@ def everything() -> list[Soaked]:
     lapses = "-m holdfast.simulator.reliable_lapse_swarm"
     real = "tests/real_overlay.py"
     durable = "tests/real_durable.py"
+    logged = "-m holdfast.simulator.durable_swarm"
     return [
         # A minute each of five networks; first, since it is soon over.
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
@@ -112,6 +113,8 @@ def everything() -> list[Soaked]:
         Soaked("reliable networks within delta: nothing lost, every law held", reliable, 12_000, 120),
         Soaked("reliable networks beyond delta: safe, then alive again", f"{reliable} --wild", 8_000, 80),
         Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),
+        Soaked("durable networks with faults: exactly once, in order", f"{logged} --faults", 10_000, 100),
+        Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 4_000, 40),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
         Soaked("simulated networks without faults: complete", swarm, 4_000),
         Soaked("bad bytes at every port, seconds of them", "tests/fuzz_campaign.py", 600, 10),
