@@ -10,7 +10,7 @@ demo: $(VENV)/runtime
 	@$(RUN)holdfast demo
 
 test: $(VENV)/develop compile
-	$(RUN)python -m pytest
+	$(RUN)python tools/run_tests.py
 
 check: $(VENV)/develop
 	$(RUN)ruff check .

@@ -38,6 +38,9 @@ __all__ = ["Readers"]
 #: A token may be so far ahead of our clock; beyond that it is none of this network's.
 AHEAD_MAX: int = 60 * SECOND // 1_000
 
+#: Somebody may want to begin in the future, but not beyond a year.
+START_AHEAD_MAX: int = 366 * 24 * 3_600 * SECOND // 1_000
+
 #: So long after a start a subscription may turn out to have moved while we were down; who has no token waits for that.
 SURE_AFTER_NS: int = 2 * SECOND
 
@@ -162,7 +165,7 @@ class Readers:
     def ahead(self, resume: Resume) -> str | None:
         """What is wrong with a start, or a token: it is ahead of our clock, and of all we were told."""
         clock = self._network.clock
-        if resume.start is not None and not 0 <= resume.start <= clock + AHEAD_MAX:
+        if resume.start is not None and not 0 <= resume.start <= clock + START_AHEAD_MAX:
             return f"it is to begin at {resume.start}, and the clock here stands at {clock}"
         for pubend, (_, tick) in (resume.token or {}).items():
             if tick > max(clock, self._network.edge_of(pubend)) + AHEAD_MAX:
