@@ -107,7 +107,8 @@ async def test_a_broker_that_does_not_sync_loses_what_it_accepted(tmp_path: Path
     try:
         accepted, found = await lost_power(tmp_path, NEVER_SYNCS)
     except AssertionError as ended:
-        assert "broken manifest" in str(ended)
+        if "broken manifest" not in str(ended):
+            raise
         return
     events = [item.tick for item in found if isinstance(item, holdfast.LoggedEvent)]
     assert not set(accepted) <= set(events)
