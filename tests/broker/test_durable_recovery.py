@@ -103,6 +103,35 @@ def test_a_log_that_is_gone_is_announced_to_whoever_had_not_read_it() -> None:
     assert desk.got(reader) == [4]
 
 
+@pytest.mark.parametrize("is_gone", [True, False], ids=["the log is gone", "its end is cut off"])
+def test_what_was_lost_is_still_announced_after_another_start(is_gone: bool) -> None:
+    """New events stand in the log behind the loss: without its own record they would make silence of it."""
+    desk, publisher, _ = shop(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.say(publisher, publish("p", 3))
+    desk.plane.saving.add(desk.own.row())
+    desk.wait(SECOND)
+    [segment] = [each for each in desk.disk.names() if each.startswith("events-") and "segment" in each]
+    for name in [each for each in desk.disk.names() if each.startswith("events-")]:
+        if is_gone:
+            desk.disk.remove(name)
+    if not is_gone:
+        whole = desk.disk.read(segment)
+        assert whole is not None
+        desk.disk.replace(segment, whole[: len(whole) - 20])
+    desk.restart()
+    desk.wait(3 * SECOND)
+    desk.publisher("p", 4)
+    desk.wait(SECOND)
+    for life in (2, 3):
+        desk.restart()
+        desk.wait(3 * SECOND)
+        reader = desk.reader("u", incarnation=life, durable="mine")
+        desk.wait(SECOND)
+        assert desk.gaps(reader), f"in life {life} it is silence"
+        assert 4 in desk.got(reader)
+
+
 def test_a_new_pubend_whose_name_somebody_knows_from_before_has_lost_its_log() -> None:
     """The whole folder was lost: what its subscribers' broker still needs is announced as gone."""
     desk = Desk(["left"])

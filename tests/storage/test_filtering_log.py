@@ -201,6 +201,26 @@ def test_a_broken_record_makes_ticks_unsure_and_never_silent(number: int, saved:
         assert sure[-1].known_through == 100
 
 
+@pytest.mark.parametrize("number", [1, 5, 9, 10])
+def test_what_is_unsure_stays_so_when_the_chains_are_saved_and_the_log_is_opened_again(number: int) -> None:
+    """A chain that begins behind a broken record must not be saved as if there had been none."""
+    files = CrashingFiles(simulated())
+    log = opened(files)
+    log.write([(10 * i, [i % 2, 8]) for i in range(1, 11)])
+    log.commit()
+    log.log.close()
+    broken(files, number)
+    first = opened(files)
+    unsure = first.unsure_through
+    assert unsure >= 10 * number, "also where the last one is broken: nobody knows its tick"
+    first.write([(110, [7])])
+    first.checkpoint()
+    again = opened(files)
+    assert again.unsure_through == min(unsure, 109)
+    [reading] = again.read(number % 2, 0, 100)
+    assert 10 * number in reading.matches or 10 * number <= reading.unsure_through
+
+
 @examples(150)
 @given(
     seed=st.integers(0, 1000),

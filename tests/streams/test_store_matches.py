@@ -235,7 +235,7 @@ def test_a_log_whose_end_is_gone_is_unsure_as_far_as_it_had_come() -> None:
     bench.crash()
     state = bench.recovered.matches[PUBEND]
     reading = read(bench, 0, noted=260)
-    assert (reading.unsure_through, reading.known_through, reading.matches) == (260, 260, ())
+    assert (reading.unsure_through, reading.known_through, list(reading.matches)) == (260, 260, [])
     assert state.last_timestamp < 260
     done(bench, note(260, 300))
     assert read(bench, 260, noted=300).matches == matched(260, 300)

@@ -34,11 +34,12 @@ from holdfast.storage.log import LogSettings, SegmentLog
 __all__ = ["CatchUpRead", "FilteringLog", "Reading"]
 
 METADATA: Final = "matches"
-_MAGIC: Final = b"HFmatch1"
-_FIELDS: Final = Struct("<8sQQQQ")
+_MAGIC: Final = b"HFmatch2"
+_FIELDS: Final = Struct("<8sQQQQQ")
 _CRC: Final = Struct("<I")
 _TICK: Final = Struct("<Q")
 _WIDE: Final = 1 << 63
+_OPEN: Final = 1 << 62  #: what is broken was the end: nobody knows up to which tick, until the next is noted
 
 #: So many records are kept as they were read: those who were away together come back together.
 RECENT_RECORDS: Final = 8_192
@@ -89,14 +90,17 @@ class FilteringLog:
         """
         for tick, subscribers in matches:
             if tick > self.last_timestamp:
+                self._unsure_through = min(self._unsure_through, tick - 1)
                 self.last_timestamp = tick
                 if subscribers:
                     self._number += 1
                     self._waiting.append(self._record(tick, subscribers))
 
     def advance(self, tick: int) -> None:
-        """Nothing matched up to this tick."""
-        self.last_timestamp = max(self.last_timestamp, tick)
+        """Nothing else matched up to this tick, but for what was noted and is broken."""
+        if tick > self.last_timestamp:
+            self._unsure_through = min(self._unsure_through, tick)
+            self.last_timestamp = tick
 
     def commit(self, time: int = 0) -> None:
         """Make what was written stable.
@@ -114,7 +118,8 @@ class FilteringLog:
         """Commit, and save where each subscriber's chain begins: the next start reads only what comes after."""
         self.commit()
         entries = [number for pair in self._last.items() for number in pair]
-        fields = _FIELDS.pack(_MAGIC, self._number, self.last_timestamp, self.chopped, len(self._last))
+        known = self._number, self.last_timestamp, self.chopped, self._unsure_through
+        fields = _FIELDS.pack(_MAGIC, *known, len(self._last))
         fields += _numbers(len(entries), "Q").pack(*entries)
         self._files.replace(METADATA, fields + _CRC.pack(value(fields)))
 
@@ -208,39 +213,40 @@ class FilteringLog:
 
     def _recover(self) -> None:
         saved = self._metadata()
-        done = 0
+        done, is_broken = 0, False
         if saved is not None:
-            done, self.last_timestamp, self.chopped, self._last = saved
+            done, self.last_timestamp, self.chopped, self._unsure_through, self._last = saved
         for item in self.log.view.scan(done):
-            if isinstance(item, Batch):
+            if isinstance(item, Damage):
+                is_broken = True
+            elif isinstance(item, Batch):
+                if is_broken:
+                    # Whoever matched there would seem not to have: until this whole record nothing is sure.
+                    self._unsure_through, is_broken = _parsed(item.records[0])[0] - 1, False
                 self._take_in(item)
-            elif isinstance(item, Damage):
-                # Whoever matched there would seem not to have: until the next whole record nothing is sure.
-                self._unsure_through = -1
-        if self._unsure_through < 0:
-            self._unsure_through = self.last_timestamp
+        if is_broken:
+            self._unsure_through = _OPEN
 
     def _take_in(self, batch: Batch) -> None:
         for number, record in zip(batch.indexes, batch.records, strict=True):
             tick, pairs = _parsed(record)
-            if self._unsure_through < 0:
-                self._unsure_through = tick - 1
             self.last_timestamp = max(self.last_timestamp, tick)
             for subscriber in pairs[::2]:
                 self._last[subscriber] = number
 
-    def _metadata(self) -> tuple[int, int, int, dict[int, int]] | None:
+    def _metadata(self) -> tuple[int, int, int, int, dict[int, int]] | None:
         data = self._files.read(METADATA)
         if data is None or len(data) < _FIELDS.size + _CRC.size:
             return None
         fields = data[: -_CRC.size]
-        magic, number, last_timestamp, chopped, count = _FIELDS.unpack_from(fields)
+        magic, number, last_timestamp, chopped, unsure, count = _FIELDS.unpack_from(fields)
         if magic != _MAGIC or _CRC.unpack(data[-_CRC.size :])[0] != value(fields):
             return None
         if number > self.log.last_index:
             return None  # X21: they know of more than there is
         entries = _numbers(2 * count, "Q").unpack_from(fields, _FIELDS.size)
-        return number, last_timestamp, chopped, dict(zip(entries[::2], entries[1::2], strict=True))
+        last = dict(zip(entries[::2], entries[1::2], strict=True))
+        return number, last_timestamp, chopped, unsure, last
 
     def _number_at(self, tick: int) -> int:
         """The number of the last record at or below a tick, by halving."""

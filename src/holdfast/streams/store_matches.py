@@ -56,8 +56,6 @@ class _Matches:
 
     log: FilteringLog | None = None
     stable: Tick = ORIGIN  #: everything noted up to here is on disk
-    has_lost_end: bool = False  #: records may be gone behind the last that was found
-    unsure_through: Tick = ORIGIN  #: they may have stood anywhere up to here
     refusals: int = 0  #: how many ``MatchesFailed`` were told
     reason: str = ""  #: of the last of them
     ways: dict[int, _Way] = field(default_factory=dict)
@@ -78,7 +76,7 @@ class MatchesLane:
     def open(self, pubend: str) -> MatchesState:
         """Open a log that was found at start; raises what ``SegmentLog`` does."""
         log = self._opened(pubend)
-        self._all[pubend] = _Matches(log, log.last_timestamp, _has_lost_end(log))
+        self._all[pubend] = _Matches(log, log.last_timestamp)
         return MatchesState(log.last_timestamp, log.chopped, log.unsure_through, log.last_matches())
 
     def turn(self, effects: Sequence[_MatchesEffect]) -> list[DiskInput]:
@@ -122,7 +120,6 @@ class MatchesLane:
             self._reopen(pubend, matches)
             log = matches.log
         if log is not None:
-            self._become_known(matches, effect.records[0][0] - 1 if effect.records else effect.upto)
             log.write(effect.records)
             log.advance(effect.upto)
             matches.noted += len(effect.records)
@@ -183,16 +180,9 @@ class MatchesLane:
         except EnvironmentsFault as error:
             matches.reason = str(error)
             return
-        matches.log, matches.has_lost_end = log, _has_lost_end(log)
-        self._become_known(matches, matches.stable)
+        matches.log = log
         log.advance(matches.stable)
         matches.stable = log.last_timestamp
-
-    def _become_known(self, matches: _Matches, upto: Tick) -> None:
-        """We hear how far the log had come: if its end is gone, that is how far it is missed."""
-        if matches.has_lost_end:
-            matches.has_lost_end = False
-            matches.unsure_through = max(matches.unsure_through, upto)
 
     # Reading
 
@@ -208,11 +198,8 @@ class MatchesLane:
         if log is None:
             return _unsure(after, max(noted, matches.stable))
         if noted > matches.stable:  # silence leaves no record, and the log was opened since
-            self._become_known(matches, noted)
             log.advance(noted)
             matches.stable = noted
-        if after < matches.unsure_through:
-            return _unsure(after, matches.unsure_through)
         way = matches.ways.pop(subscriber, None)
         if way is None or (way.position, way.limit) != (after, limit):
             way = _Way(iter(()), after, limit)
@@ -239,9 +226,3 @@ def _unsure(after: Tick, upto: Tick) -> Reading:
     """Any tick may match."""
     known_through = max(after, upto)
     return Reading(after, after, known_through, (), known_through)
-
-
-def _has_lost_end(log: FilteringLog) -> bool:
-    """Whether no whole record was found behind damage."""
-    is_damaged = any(damage.loses_records for damage in log.log.damages)
-    return is_damaged and log.unsure_through >= log.last_timestamp

@@ -64,9 +64,9 @@ class Hosted:
         self.constream: Constream | None = None
         self.incarnation = 1  #: of the pubend
         self.created: Tick = ORIGIN  #: up to here there never was anything
-        self.matched: dict[
-            int, Tick
-        ] = {}  #: of readers from before we were started again, their last matches
+        #: Of readers from before we were started again their last matches; up to ``unsure`` any may have been broken.
+        self.matched: dict[int, Tick] = {}
+        self.unsure: Tick = ORIGIN
         self.waiting: dict[int, None] = {}  #: readers to be installed when we are admitted
         self.catchups: dict[int, CatchUp] = {}
         self._reading: dict[int, None] = {}  #: whose matches are being read
@@ -146,7 +146,7 @@ class Hosted:
             place.start,
             max(place.released, self.reported[0]),  # nobody here needed what we had reported
             acknowledged=place.acknowledged,
-            matched=self.matched.pop(reader.number, ORIGIN),
+            matched=max(self.matched.pop(reader.number, ORIGIN), self.unsure),
         )
 
     def remove(self, reader: Reader, desk: Desk) -> None:

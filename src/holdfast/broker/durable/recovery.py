@@ -26,13 +26,14 @@ from holdfast.broker.durable.records import (
 from holdfast.errors import EnvironmentsFault, FilterError
 from holdfast.filters.expression import Filter
 from holdfast.filters.parse import parse_filter
+from holdfast.intervals import Intervals
 from holdfast.messages.streams import Order
-from holdfast.messages.ticks import Lost
+from holdfast.messages.ticks import Lost, Tick
 from holdfast.overlay.transport import Log
 from holdfast.storage.tables import Change
 from holdfast.streams.pubend import Kept
 from holdfast.streams.release import Report
-from holdfast.streams.storing import Recovered
+from holdfast.streams.storing import LogState, Recovered
 
 if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
@@ -99,18 +100,37 @@ def _recover_own(plane: DurablePlane, recovered: Recovered) -> None:
         kept.lease = max(kept.lease, leases.get(pubend, 0))
         log = recovered.logs.get(pubend)
         known = max([kept.upto, kept.lease, *(report.delivered for report in reports.get(pubend, ()))])
-        forgotten = kept.released[-1].upto if kept.released else kept.created
-        if (log is None or not log.segments) and kept.upto > forgotten:  # it had events
-            kept.lost.append(Lost(forgotten, known, GONE))
-        for lost in () if log is None else log.lost:
-            fields = {"pubend": pubend, "after": lost.after, "upto": lost.upto, "reason": lost.reason}
+        losses = _losses(kept, log, known)
+        for after, upto, reason in losses:
+            fields = {"pubend": pubend, "after": after, "upto": upto, "reason": reason}
             plane.emit(Log("error", "a log is damaged", fields))
+        news = _unknown(kept, losses)
+        kept.lost += news
         course = plane.course(pubend)
         course.is_own = True
         own = OwnPubend(course, stream, kept, log, reports.get(pubend, ()))
         own.unheard = {report.shb: None for report in own.minima.reports if report.shb != plane.name}
         plane.own[pubend] = own
+        if news:  # the next start would take for silence what new events stand behind
+            plane.saving.add(own.row())
         plane.pubends.make_known(own)
+
+
+def _losses(kept: Kept, log: LogState | None, known: Tick) -> list[Lost]:
+    """What is not in a log any more, and nobody gave up."""
+    forgotten = kept.released[-1].upto if kept.released else kept.created
+    lost = [] if log is None else list(log.lost)
+    if (log is None or not log.segments) and kept.upto > forgotten:  # it had events
+        lost.append(Lost(forgotten, known, GONE))
+    return lost
+
+
+def _unknown(kept: Kept, losses: list[Lost]) -> list[Lost]:
+    """Those that no earlier life has found."""
+    found = Intervals()
+    for each in (*kept.lost, *kept.released):
+        found.add(each.after, each.upto)
+    return [each for each in losses if found.gaps(each.after, each.upto)]
 
 
 def _recover_hosted(plane: DurablePlane, recovered: Recovered) -> None:
@@ -125,8 +145,8 @@ def _recover_hosted(plane: DurablePlane, recovered: Recovered) -> None:
             hosted.begin(kept.delivered, kept.incarnation, kept.number, kept.created)
             hosted.reported = (kept.released, kept.delivered)
             if found is not None:
-                unsure = found.unsure_through  # whoever's records are broken may have matched
-                hosted.matched = {each: max(tick, unsure) for each, tick in found.matched.items()}
+                hosted.matched = dict(found.matched)
+                hosted.unsure = min(found.unsure_through, kept.delivered)
 
 
 def _recover_readers(plane: DurablePlane, recovered: Recovered) -> None:
