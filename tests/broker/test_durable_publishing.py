@@ -8,9 +8,9 @@ from by_hand import publish
 from holdfast.broker.durable.publishing import pubend_for
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.messages.durable import Logged, Report, Reported, Run
-from holdfast.messages.publications import Accepted, Rejected
+from holdfast.messages.publications import PUBLICATIONS_MAX, Accepted, Rejected
 from holdfast.messages.subscriptions import Confirmed, Subscribe
-from holdfast.streams.storing import AppendEvents, EventsRefused, Save
+from holdfast.streams.storing import AppendEvents, EventsRefused, EventsStable, Save
 
 
 def accepted(desk: Desk, connection: int) -> int:
@@ -55,6 +55,21 @@ def test_appends_that_share_a_sync_are_accepted_together_each_with_its_own_ticks
     ticks = [tick for _, first, length in runs for tick in range(first, first + length)]
     assert len(set(ticks)) == 4, "no two events share a tick (R1.5)"
     assert [accepted(desk, each) for each in publishers] == [2, 2]
+
+
+def test_more_answers_than_a_message_holds_are_told_in_several() -> None:
+    """Numbers with holes make no runs: a sync that many appends share may answer more than one message can."""
+    desk = Desk()
+    publisher = desk.publisher("p")
+    desk.hold(AppendEvents)
+    numbers = range(1, 2 * PUBLICATIONS_MAX + 100, 2)
+    for first in range(0, len(numbers), 1_000):
+        desk.say(publisher, publish("p", *numbers[first : first + 1_000]))
+    desk.step(EventsStable(OWN, len(desk.take(AppendEvents)), 0))
+    told = desk.said(publisher, Logged)
+    assert max(len(each.runs) for each in told) <= PUBLICATIONS_MAX
+    assert [run.n for each in told for run in each.runs] == list(numbers)
+    assert accepted(desk, publisher) == numbers[-1]
 
 
 def test_publishers_of_one_broker_are_spread_over_its_pubends_and_each_stays_with_its_own() -> None:

@@ -26,7 +26,7 @@ from holdfast.clock import SECOND
 from holdfast.messages.durable import Logged, Report
 from holdfast.messages.subscriptions import Confirmed, Subscribe
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Wants
-from holdfast.streams.storing import ChopMatches, ReadMatches, Recovered
+from holdfast.streams.storing import AppendEvents, ChopMatches, ReadMatches, Recovered
 
 EVENT = a_publication("q", 1)
 
@@ -140,6 +140,17 @@ def test_a_new_pubend_whose_name_somebody_knows_from_before_has_lost_its_log() -
     desk.say(left, Report("b", "left", OWN, 7, 50, 60))
     assert desk.own.core.lost == [Lost(50, desk.own.core.created, "the log is gone")]
     assert len(desk.said(publisher, Logged)) == 1, "and it takes events"
+
+
+def test_what_was_lost_under_a_name_is_noted_once_however_often_its_readers_report() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left", filters=["a"])
+    desk.hold(AppendEvents)
+    desk.publisher("p", 1)
+    for number in (7, 8, 9):
+        desk.say(left, Report("b", "left", OWN, number, 50, 60))
+    assert desk.own.core.lost == [Lost(50, desk.own.core.created, "the log is gone")]
+    assert len([log for log in desk.logs if "is gone" in log.text]) == 1
 
 
 def test_a_pubend_that_never_had_an_event_has_lost_no_log() -> None:

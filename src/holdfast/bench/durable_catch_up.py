@@ -130,8 +130,7 @@ def real_outages(scale: DurableScale, folder: Path) -> list[Outage]:
 class Outage(NamedTuple):
     """One failure of the subscribers' broker."""
 
-    down_seconds: float  #: until it was started
-    current_seconds: float  #: from then on, until everybody was current
+    current_seconds: float  #: from its start until everybody was current
     copies: float  #: that went to it, for each event published from its failure until then
 
 
@@ -154,7 +153,7 @@ def suffer(load: DurableLoad, brokers: Sequence[BrokerProcess], seconds: float) 
     load.pace(PER_SECOND, lambda: load.is_behind(CURRENT_EVENTS))
     took = time.monotonic() - began
     load.wait_current()
-    return Outage(began - until + seconds, took, (_forwarded(phb) - copies) / (load.next - first))
+    return Outage(took, (_forwarded(phb) - copies) / (load.next - first))
 
 
 def _forwarded(broker: BrokerProcess) -> int:

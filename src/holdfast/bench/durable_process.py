@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from holdfast.bench.network_wire import BenchFailed
 
-__all__ = ["BrokerProcess", "Usage", "start_chain", "used_by"]
+__all__ = ["BrokerProcess", "Usage", "start_chain"]
 
 STOP_SECONDS: Final = 20.0
 READY_SECONDS: Final = 30.0
@@ -140,9 +140,3 @@ def start_chain(stack: ExitStack, folder: Path, names: Sequence[str], *arguments
 def _is_settled(broker: BrokerProcess) -> bool:
     status = broker.ask()
     return bool(status["ready"]) and all(each["state"] == "active" for each in status["neighbours"])
-
-
-def used_by(brokers: Sequence[BrokerProcess]) -> Usage:
-    """What all of them have used since they began."""
-    found = [broker.usage() for broker in brokers]
-    return Usage(sum(each.cpu_seconds for each in found), sum(each.written_bytes for each in found))

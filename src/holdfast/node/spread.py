@@ -124,10 +124,6 @@ class Spread:
         effects = self._begin(("unsub", under_way.subscription), under_way)
         return effects + self._tell((), (grave,), [*under_way.asked, *under_way.senders])
 
-    def is_withdrawing(self, subscription: SubscriptionId) -> bool:
-        """Whether a withdrawal waits for confirmations."""
-        return ("unsub", subscription) in self._rounds
-
     # Rounds
 
     def _begin(self, key: object, begun: Round) -> Effects:

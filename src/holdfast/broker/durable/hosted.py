@@ -33,7 +33,6 @@ __all__ = ["Desk", "Hosted"]
 #: So many events are handed out, or told to one who catches up, at once.
 STRETCH_MAX: Final = 1_000
 
-
 #: So many stretches are remembered, for others who catch up.
 BATCHES_MAX: Final = 8
 
@@ -75,8 +74,8 @@ class Hosted:
         self._records: list[tuple[Tick, Sequence[int]]] = []  #: to be noted
         self._notes: deque[NoteMatches] = deque()  #: those that are not stable yet
         self._refusals = 0
-        self.problem: str | None = None  #: why, if it still does not
         self._is_refused = False  #: the disk would not take them: they are to be noted again
+        self.problem: str | None = None  #: why, if it still does not
         # Reports
         self.number = 0
         self.taken = 0  #: the last report that counts at the pubend
@@ -128,14 +127,13 @@ class Hosted:
         """Nobody here wants anything any more."""
         self.constream = None
 
-    def install(self, reader: Reader, position: Tick | None) -> Tick:
+    def install(self, reader: Reader, position: Tick | None) -> None:
         """A reader is confirmed; one that comes from elsewhere has been told everything up to ``position``."""
         assert self.constream is not None
-        start = self.constream.install(
+        self.constream.install(
             reader.number, reader.version, ORIGIN, token=position, is_durable=reader.durable is not None
         )
         self.waiting.pop(reader.number, None)
-        return start
 
     def restore(self, reader: Reader, place: PlaceRow) -> None:
         """A durable reader that was here before we were started again."""
@@ -160,7 +158,7 @@ class Hosted:
 
     # Reading
 
-    def start(self, reader: Reader, position: Tick | None, desk: Desk) -> Tick:
+    def start(self, reader: Reader, position: Tick | None, desk: Desk) -> None:
         """A reader's client is here: it goes on at ``position``, or where it had acknowledged."""
         constream = self.constream
         assert constream is not None
@@ -172,7 +170,6 @@ class Hosted:
         if not self._attach(reader, position, desk):
             catchup = CatchUp(position, constream.start_of(reader.number), reader.version)
             self.catchups[reader.number] = catchup
-        return position
 
     def stop(self, reader: Reader) -> None:
         """A reader's client is away: from this instant on it must catch up (R1.12)."""
@@ -189,7 +186,7 @@ class Hosted:
             return False
         for stretch in stretches:
             if not self._tell(reader, stretch, desk):
-                return True
+                break  # it has no credit for more, and catches up
         return True
 
     # The consolidated stream

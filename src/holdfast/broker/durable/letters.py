@@ -237,10 +237,12 @@ class Letters:
             return
         if max(letter.delivered, letter.released) > own.course.knowledge.edge:
             self._claim_own(own, letter.delivered)
+        is_first = all(each.shb != letter.origin or not each.number for each in own.minima.reports)
         report = release.Report(letter.origin, letter.number, letter.released, letter.delivered)
         row = own.on_report(report)
         answer = Reported(letter.origin, self._me, letter.pubend, letter.number, own.core.incarnation)
-        if not own.is_begun and own.on_stranger(min(letter.released, letter.delivered)) is not None:
+        from_before = min(letter.released, letter.delivered)
+        if is_first and not own.is_begun and own.on_stranger(from_before) is not None:
             fields = {"pubend": own.core.name, "known to": letter.origin}
             self._plane.emit(Log("error", "a log of this name is gone", fields))
             self._plane.saving.add(own.row())

@@ -154,11 +154,6 @@ class OwnPubend:
 
     # Silence
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether everything was told that there is."""
-        return not self._active_at
-
     def be_silent(self, now: Tick) -> bool:
         """Know that there is nothing up to now, as far as the lease goes; whether that is news."""
         if not self._active_at:

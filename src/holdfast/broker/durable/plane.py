@@ -216,8 +216,13 @@ class DurablePlane:
 
     def on_forgotten(self, interest: Interest) -> None:
         """A subscription is over."""
-        for ways in (self.ways, self.brokers, self.readers.elsewhere):
-            for name in [name for name, known in ways.items() if known is interest]:
+        names = (
+            pubend_in(interest.filter),
+            broker_in(interest.filter),
+            interest.durable and interest.durable.name,
+        )
+        for ways, name in zip((self.ways, self.brokers, self.readers.elsewhere), names, strict=True):
+            if name is not None and ways.get(name) is interest:
                 del ways[name]
 
     def _on_way(self, pubend: str, interest: Interest) -> None:
@@ -429,10 +434,9 @@ class DurablePlane:
         course = self.courses[done.pubend]
         course.is_reading = False
         if done.parts or done.lost:
-            parts = course.knowledge.lost.gaps_all(list(done.parts)) if done.lost else list(done.parts)
             for lost in done.lost:
                 course.knowledge.add_lost(*lost)
-            parts = course.knowledge.lost.gaps_all(parts)
+            parts = course.knowledge.lost.gaps_all(list(done.parts))
             kept = [i for i, tick in enumerate(done.ticks) if tick not in course.knowledge.lost]
             columns = laid_out(parts, [done.ticks[i] for i in kept], [done.publications[i] for i in kept])
             course.learn(Items(done.pubend, ABSOLUTE, *columns, done.lost, answers=True))
@@ -460,9 +464,6 @@ class DurablePlane:
             self.following.find_ways(dirty)
             for pubend in dirty:
                 self._advance(self.courses[pubend])
-            save = self.saving.next_save()
-            if save is not None:
-                self.emit(save)
         save = self.saving.next_save()
         if save is not None:
             self.emit(save)

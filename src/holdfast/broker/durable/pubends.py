@@ -18,9 +18,9 @@ from holdfast.broker.settings import Stream
 from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.events.packed import unpack
-from holdfast.messages.durable import Answers, Logged, Requests
+from holdfast.messages.durable import BEGIN, Answers, Logged, Requests
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Publication, Rejected
+from holdfast.messages.publications import PUBLICATIONS_MAX, Publication, Rejected
 from holdfast.messages.streams import Order
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
@@ -118,7 +118,7 @@ class Pubends:
             own.origins[port.name] = None
             self._append(own, *own.take(publications, self._plane.clock))
         else:
-            self._log(own, [Request(-1, each) for each in publications], None)
+            self._log(own, [Request(BEGIN, each) for each in publications], None)
 
     def _log(self, own: OwnPubend, requests: Sequence[Request], origin: str | None) -> None:
         for request in requests:
@@ -143,11 +143,13 @@ class Pubends:
             by_publisher.setdefault(answer.publisher, []).append(answer)
         for publisher, found in by_publisher.items():
             origin = own.origins.get(publisher)
-            letter = self._as_letter(own, publisher, origin or self._plane.name, found)
-            if origin is None:
-                self._tell(letter)
-            else:
-                self._plane.letters.post(letter)
+            for first in range(0, len(found), PUBLICATIONS_MAX):
+                part = found[first : first + PUBLICATIONS_MAX]
+                letter = self._as_letter(own, publisher, origin or self._plane.name, part)
+                if origin is None:
+                    self._tell(letter)
+                else:
+                    self._plane.letters.post(letter)
 
     def _as_letter(self, own: OwnPubend, publisher: str, to: str, answers: Sequence[Answer]) -> Answers:
         receipts = [each for each in answers if isinstance(each, Receipt)]
