@@ -156,12 +156,12 @@ SMALL = OutagePlan(Crowd(subscribers=8, per_second=10, slow_ms=50), first_s=3, d
 
 
 def test_e16_what_was_missed_is_asked_for_once() -> None:
-    found = broker_outage(SMALL, [Outage(3, 2, 1.0)], 3)
+    found = broker_outage(SMALL, [Outage(2, 1.0)], 3)
     assert missed(found) == []
 
 
 def test_e16_late_and_repeated_copies_are_seen() -> None:
-    found = broker_outage(SMALL, [Outage(3, 7, 8.0)], 3)
+    found = broker_outage(SMALL, [Outage(7, 8.0)], 3)
     assert [claim.split(":")[0] for claim in missed(found)] == ["real", "real"]
 
 

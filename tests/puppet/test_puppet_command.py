@@ -114,18 +114,19 @@ def test_files_that_cannot_be_read_or_written_are_refused(
     assert "script.txt, line 2, column 1" in capsys.readouterr().err
 
 
-def test_links_are_for_the_simulator_and_that_is_said(
+def test_links_and_clocks_are_for_the_simulator_and_that_is_said(
     scenario: Scenario, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = scenario(
-        PAIR + "Link s1 s2 Delay 500\n", "Link s1 s2 Loss 1\nAt 1 Link s1 s2 Loss 0\n" + SCRIPT
+        PAIR + "Link s1 s2 Delay 500\n",
+        "Link s1 s2 Loss 1\nAt 1 Link s1 s2 Loss 0\nClock b1 Shift 10\n" + SCRIPT,
     )
     assert main(arguments) == 0
     said = capsys.readouterr()
-    assert (
-        said.err
-        == "holdfast: 3 Link lines have no effect without --sim, where there are no simulated links\n"
-    )
+    assert said.err.splitlines() == [
+        "holdfast: 3 Link lines have no effect without --sim, where links are real",
+        "holdfast: 1 Clock line has no effect without --sim, where clocks are the machine's",
+    ]
     assert "promises kept" in said.out
 
 

@@ -15,7 +15,7 @@ from holdfast.puppet.run import Result, perform
 from holdfast.puppet.summary import rows, summarise, verdict
 from holdfast.runtime.addresses import Address
 from holdfast.scenarios.checkers import check_all
-from holdfast.scenarios.commands import At, Command, Join, SetLink
+from holdfast.scenarios.commands import At, ClockShift, Command, Join, SetLink
 from holdfast.scenarios.configuration import parse_configuration
 from holdfast.scenarios.language import ScenarioError, together
 from holdfast.scenarios.roles import is_dialled
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     configuration, script = _read_scenario(options.configuration, options.script)
     if not options.sim:
         _refuse_far_addresses(configuration, script, (str(options.configuration), str(options.script)))
-        _note_links(configuration, script)
+        _note_simulated(configuration, script)
     with _opened(options.trace) as file:
         began = time.monotonic()
         result = _simulated(configuration, script) if options.sim else _performed(configuration, script)
@@ -99,11 +99,18 @@ def _parts(script: Script) -> list[Command]:
     return [command.command if isinstance(command, At) else command for command in script.commands]
 
 
-def _note_links(configuration: Configuration, script: Script) -> None:
-    count = len(configuration.links) + sum(isinstance(command, SetLink) for command in _parts(script))
-    if count:
-        lines = "1 Link line has" if count == 1 else f"{count} Link lines have"
-        sys.stderr.write(f"holdfast: {lines} no effect without --sim, where there are no simulated links\n")
+def _note_simulated(configuration: Configuration, script: Script) -> None:
+    """Tell which lines only a simulation can carry out."""
+    parts = _parts(script)
+    links = len(configuration.links) + sum(isinstance(command, SetLink) for command in parts)
+    clocks = sum(isinstance(command, ClockShift) for command in parts)
+    for count, word, why in (
+        (links, "Link", "links are real"),
+        (clocks, "Clock", "clocks are the machine's"),
+    ):
+        if count:
+            lines = f"1 {word} line has" if count == 1 else f"{count} {word} lines have"
+            sys.stderr.write(f"holdfast: {lines} no effect without --sim, where {why}\n")
 
 
 def _opened(path: Path | None) -> AbstractContextManager[BinaryIO | None]:

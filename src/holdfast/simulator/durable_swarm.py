@@ -29,7 +29,7 @@ from holdfast.simulator.durable_scenarios import DurableScenario, draw_durable
 from holdfast.simulator.liveness import stuck
 from holdfast.simulator.oracle.durable import DurableOracle
 from holdfast.simulator.run import simulate
-from holdfast.simulator.seeds import seeds_of, swarm_parser
+from holdfast.simulator.seeds import seeds_of, seeds_until, swarm_parser
 from holdfast.simulator.transcript import LINES_MAX
 
 __all__ = ["Outcome", "Report", "Tally", "judge", "run_durable", "run_durable_swarm"]
@@ -167,9 +167,7 @@ def run_durable_swarm(
 ) -> Report:
     """Run seeds until there are no more, or the clock given in says so."""
     report = Report()
-    for seed in seeds:
-        if is_time_up():
-            break
+    for seed in seeds_until(seeds, is_time_up):
         report.add(run_durable(seed, faults=faults, make_broker=make_broker))
     return report
 

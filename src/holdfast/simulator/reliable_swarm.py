@@ -33,7 +33,7 @@ from holdfast.simulator.liveness import liveness, settled_at, stuck
 from holdfast.simulator.oracle.oracle import Oracle
 from holdfast.simulator.reliable_scenarios import WILD_SETTLE_MS, draw_reliable, settle_ms
 from holdfast.simulator.run import simulate
-from holdfast.simulator.seeds import seeds_of, swarm_parser
+from holdfast.simulator.seeds import seeds_of, seeds_until, swarm_parser
 from holdfast.simulator.swarm_scenarios import Scenario
 from holdfast.simulator.transcript import LINES_MAX
 
@@ -217,9 +217,7 @@ def run_reliable_swarm(
 ) -> Report:
     """Run seeds until there are no more, or the clock given in says so."""
     report = Report()
-    for seed in seeds:
-        if is_time_up():
-            break
+    for seed in seeds_until(seeds, is_time_up):
         report.add(run_reliable(seed, wild=wild, make_broker=make_broker))
     return report
 

@@ -1,10 +1,11 @@
-"""The command line of a swarm: which seeds."""
+"""Which seeds a swarm runs: as its command line says, or as long as there is time."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["seeds_of", "swarm_parser"]
+__all__ = ["seeds_of", "seeds_until", "swarm_parser"]
 
 
 def swarm_parser(module: str, description: str) -> argparse.ArgumentParser:
@@ -20,3 +21,11 @@ def swarm_parser(module: str, description: str) -> argparse.ArgumentParser:
 def seeds_of(options: argparse.Namespace) -> range:
     """The seeds that were asked for."""
     return range(options.seed, options.seed + options.count)
+
+
+def seeds_until(seeds: Iterable[int], is_time_up: Callable[[], bool]) -> Iterator[int]:
+    """Seeds until there are no more, or the clock given in says so."""
+    for seed in seeds:
+        if is_time_up():
+            return
+        yield seed

@@ -25,7 +25,7 @@ from holdfast.simulator.cast import MakeBroker
 from holdfast.simulator.convergence import convergence
 from holdfast.simulator.liveness import liveness, settled_at
 from holdfast.simulator.run import simulate
-from holdfast.simulator.seeds import seeds_of, swarm_parser
+from holdfast.simulator.seeds import seeds_of, seeds_until, swarm_parser
 from holdfast.simulator.swarm_scenarios import SETTLE_MS, Scenario, draw_scenario
 from holdfast.simulator.transcript import Transcript
 
@@ -112,9 +112,7 @@ def run_swarm(
 ) -> Report:
     """Run seeds until there are no more, or the clock given in says so."""
     report = Report()
-    for seed in seeds:
-        if is_time_up():
-            break
+    for seed in seeds_until(seeds, is_time_up):
         outcome = run_seed(seed, faults=faults, make_broker=make_broker)
         report.runs += 1
         if outcome.violations:

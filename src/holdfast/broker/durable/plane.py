@@ -216,11 +216,8 @@ class DurablePlane:
 
     def on_forgotten(self, interest: Interest) -> None:
         """A subscription is over."""
-        names = (
-            pubend_in(interest.filter),
-            broker_in(interest.filter),
-            interest.durable and interest.durable.name,
-        )
+        durable = None if interest.durable is None else interest.durable.name
+        names = pubend_in(interest.filter), broker_in(interest.filter), durable
         for ways, name in zip((self.ways, self.brokers, self.readers.elsewhere), names, strict=True):
             if name is not None and ways.get(name) is interest:
                 del ways[name]
