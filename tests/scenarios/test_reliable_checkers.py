@@ -120,6 +120,21 @@ def test_a_way_past_only_a_part_of_the_fragment_is_not_behind_it() -> None:
     assert lines.lost() == ["r#1"]
 
 
+@pytest.mark.parametrize("met_last", [1.2, 1.8], ids=["before it came", "since"])
+def test_who_came_to_a_node_of_the_fragment_is_behind_it_if_the_lead_cannot_have_heard(
+    met_last: float,
+) -> None:
+    """r hangs on the middle of the fragment, and was started again when nobody could tell b of it (seed 1323, wild)."""
+    lines = Reliable({**PARTITION, "fragment": ["f", "g", "h"]})
+    lines.fault(1.1, "crash", "r")
+    lines.fault(1.4, "restart", "r")
+    lines.add(1.5, "r", "recovered", nodes=["r", "g"])
+    lines.add(met_last, "b", "recovered", nodes=["b", "s"])
+    lines.publish_at(2, "r", 1)
+    lines.publish_at(2, "q", 1)
+    assert lines.lost() == (["q#1"] if met_last < 1.5 else ["q#1", "r#1"])
+
+
 def test_a_partition_is_cleared_by_its_own_name_only() -> None:
     lines = Reliable(PARTITION, OTHER)
     lines.upgraded(3, PARTITION, partial=(OTHER,))

@@ -136,7 +136,15 @@ class History:
             self.tree,
             subscribed,
             [line for line in self.upgraded[key] if position < line["i"] < min(ends, default=line["i"] + 1)],
+            self._is_stranger,
         )
+
+    def _is_stranger(self, node: str, other: str, at: float) -> bool:
+        """Whether a node has met nobody since another was started again and met its first."""
+        begun = max((line["t"] for line in self.faults_of(other, "restart") if line["t"] <= at), default=-inf)
+        met = [line["t"] for line in self.faults_of(other, "recovered") if begun < line["t"] <= at]
+        last = max((line["t"] for line in self.faults_of(node, "recovered") if line["t"] < at), default=-inf)
+        return begun > -inf and (not met or last < min(met))
 
     def faults_of(self, node: str, *kinds: str) -> list[TraceLine]:
         """What happened to one process."""
