@@ -131,3 +131,18 @@ def test_b027_a_publisher_knows_who_wants_what_and_sends_past_its_dead_broker() 
     assert tap.copies_of("P#1") == [("P", "B"), ("B", "S")]
     assert tap.copies_of("P#2") == [("P", "T")]
     assert tap.copies_of("P#3") == []
+
+
+def test_a_partition_is_not_over_because_its_leads_first_subscription_is() -> None:
+    """B0.24, R0.31: who is cut off from all says so, whatever it withdrew before (seed 2720)."""
+    net, _ = tapped("S-A-B-P", 1)
+    net.subscribe("S")
+    net.run(500)
+    net.unsubscribe("S")
+    net.run(500)
+    for name in ("A", "B", "P"):
+        net.cut("S", name)
+    net.run(3000)
+    net.subscribe("S", 2)
+    net.run(1000)
+    assert [partition.fragment for partition in net.partial("S", 2)] == [("A", "B")]

@@ -294,7 +294,7 @@ class Spread:
 
     def _is_orphan(self, partition: Partition) -> bool:
         """Whether the life of its lead is over."""
-        return SubscriptionId(partition.lead, partition.incarnation, 1) in self.interests.graves
+        return partition.incarnation <= self.interests.graves.last_life(partition.lead)
 
     def _drop_orphans(self, interest: Interest, under_way: SubscribeRound) -> None:
         """Partitions whose lead is gone, and that nobody outward has named: nobody but we knows that they are over."""
