@@ -226,3 +226,24 @@ def test_b022_what_is_learnt_is_passed_on_before_any_publication_accepted_later(
     net.publish("P")
     net.run(200)
     assert net.got("S") == ["P#1"]
+
+
+def test_r050_a_publisher_that_only_a_subscriber_has_met_does_not_take_it_for_the_network() -> None:
+    """Restarted while its brokers are down, it is met by a subscriber who knows of nobody else (seed 1580, wild)."""
+    net, _ = tapped("P-C-B-A-T B-S", 3)
+    net.subscribe("T")
+    net.subscribe("S")
+    net.run(500)
+    net.crash("P", "C", "B")
+    net.cut("P", "A")
+    net.run(1000)
+    net.restart("P")
+    net.run(100)
+    net.publish("P", 3)
+    net.run(1500)
+    assert net.node("P").reach["S"].is_open, "the subscriber has come, and no broker"
+    assert not net.node("P").is_recovered
+    net.heal("P", "A")
+    net.restart("B", "C")
+    net.run(4000)
+    assert net.got("T") == net.got("S") != []

@@ -301,9 +301,10 @@ class Node:
         return effects
 
     def _has_heard(self) -> bool:
-        """Whether we know all there is to know. A client without anybody to tell it knows nothing."""
+        """Whether we know all there is to know. A client whom no broker has told anything knows nothing."""
         if self.settings.role is not Role.BROKER:
-            return any(station.has_told for station in self.reach.stations.values())
+            stations = self.reach.stations.values()
+            return any(station.has_told and station.place.role is Role.BROKER for station in stations)
         return all(map(self._is_heard, self.brokers_beside()))
 
     def brokers_beside(self) -> list[Station]:
