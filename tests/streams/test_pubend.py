@@ -202,7 +202,7 @@ class Publishing(RuleBasedStateMachine):
         outcome = self.pubend.publish(requests(name, *some, after=numbers[first - 1]), self.now)
         self._hear(outcome.answers)
         if outcome.append is not None:
-            ticks, publications = outcome.append
+            ticks, publications, _ = outcome.append
             self.commits.append(ticks, list(map(record_of, publications)))
 
     @rule()

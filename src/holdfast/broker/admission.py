@@ -6,6 +6,8 @@ was sent again, and is acknowledged as such.
 
 from __future__ import annotations
 
+from operator import lt
+
 import msgspec
 
 from holdfast.broker.durable.names import RESERVED
@@ -56,6 +58,25 @@ class Entrance:
 
     def admit(self, port: ClientPort, publications: list[Publication]) -> Admission:
         """Take a publisher's batch."""
+        return self._admit_all(port, publications) or self._admit_each(port, publications)
+
+    def _admit_all(self, port: ClientPort, publications: list[Publication]) -> Admission | None:
+        """A batch of new events of one stream, all well, as nearly all batches are; None if it is another."""
+        numbers = [publication.n for publication in publications]
+        is_new = port.last_number < numbers[0] and numbers[-1] <= INT_MAX
+        if not is_new or not all(map(lt, numbers, numbers[1:])):
+            return None
+        events = self._reader.read_all([publication.event for publication in publications])
+        if events is None:
+            return None
+        streams = {self._stream_of.get(topic) for topic in {event.topic for event in events}}
+        stream = streams.pop()
+        if stream is None or streams:
+            return None
+        port.last_number = numbers[-1]
+        return Admission([Admitted(stream, Batch(publications), events)], [], [])
+
+    def _admit_each(self, port: ClientPort, publications: list[Publication]) -> Admission:
         admission = Admission([], [], [])
         stream_of = self._stream_of
         read = self._reader.read

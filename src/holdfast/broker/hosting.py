@@ -365,16 +365,16 @@ class Hosting:
         publications = batch.publications
         if not publications:
             return []
-        for publication in publications:
-            if publication.publisher != port.name:
-                raise Breach(f"an event under the name of {publication.publisher!r}")
+        strangers = {publication.publisher for publication in publications} - {port.name}
+        if strangers:
+            raise Breach(f"an event under the name of {min(strangers)!r}")
         admission = self._entrance.admit(port, publications)
         effects: Effects = []
         for admitted in admission.admitted:
             self._counters.published += len(admitted.events)
             if self._durable is not None and admitted.stream in self._durable.streams:
                 port.unsafe.add([publication.n for publication in admitted.batch.publications])
-                self._durable.publish(port, admitted.stream, admitted.batch.publications)
+                self._durable.publish(port, admitted.stream, admitted.batch.publications, admitted.events)
             elif admitted.stream in self._reliable:
                 if port.lapses_marked != self._node.lapses.heard:
                     effects += self._mark(port, admitted.batch.publications[0].n - 1)

@@ -12,7 +12,7 @@ characters here, in bytes of UTF-8 where an event is made (``event.make_event``)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -138,6 +138,21 @@ class PackedReader:
         if len(data) > self._large:
             self._check_attributes_bytes(packed)
         return packed
+
+    def read_all(self, data: Sequence[bytes]) -> list[PackedEvent] | None:
+        """Events of the common kind, at once; None if one of them has to be looked at by itself (``read``)."""
+        try:
+            events = list(map(self._decode, data))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        is_common = (
+            self._topics.issuperset([event.topic for event in events])
+            and self._content_types.issuperset([event.content_type for event in events])
+            and all(map(self._names.issuperset, [event.scalars for event in events]))
+            and not any(map(len, [event.binary for event in events]))
+            and max(map(len, data)) <= self._large
+        )
+        return events if is_common else None
 
     def _problem(self, data: bytes) -> str | None:
         """What is wrong in the words of ``make_event``, which names the part and the limit; None if it cannot tell."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -278,39 +278,39 @@ class Constream:
             losers = [each for each, known in self._subscribers.items() if known.start < stretch.lost_through]
             self._note(stretch.after + 1, losers)
             records.append((stretch.after + 1, self._durable(sorted(losers))))
-        groups = self._groups(stretch, matches)
-        owed: list[Sequence[int]] = [()] * len(matches)
-        noted: list[Sequence[int]] = [()] * len(matches)
-        for found, at in groups:
-            durable = self._durable(found)
+        if self._late:
+            matches = [self._owed(tick, found) for tick, found in zip(stretch.ticks, matches, strict=True)]
+        groups = self._groups(matches)
+        durable = {key: self._durable(found) for key, (found, _) in groups.items()}
+        for found, at in groups.values():
             self._note(stretch.ticks[at[-1]], found)
-            for i in at:
-                owed[i], noted[i] = found, durable
+        noted = [durable[id(found)] for found in matches]
         records += zip(stretch.ticks, noted, strict=True)
-        deliveries = self._deliveries(stretch, groups)
+        deliveries = self._deliveries(stretch, groups.values())
         self._move(stretch, gaps, deliveries)
-        self._unstable.append((stretch, owed))
+        self._unstable.append((stretch, matches))
         return Handing(stretch, gaps, deliveries, [record for record in records if record[1]])
 
-    def _groups(
-        self, stretch: Stretch, matches: Sequence[Sequence[int]]
-    ) -> list[tuple[Sequence[int], list[int]]]:
-        """Events that matched the same subscribers, those who are known here and have started, with their positions.
+    def _groups(self, matches: Sequence[Sequence[int]]) -> dict[int, tuple[Sequence[int], list[int]]]:
+        """Events that matched the same subscribers: those of them who are known here, and the events' positions.
 
         What is the same list is the same subscribers: whoever matches remembers its answers.
         """
+        keys = list(map(id, matches))
+        if keys and keys.count(keys[0]) == len(keys):  # as where one filter wants everything
+            return {keys[0]: (self._known(matches[0]), list(range(len(keys))))}
         groups: dict[int, tuple[Sequence[int], list[int]]] = {}
-        if self._late:
-            owed = [self._owed(tick, found) for tick, found in zip(stretch.ticks, matches, strict=True)]
-            return [(found, [i]) for i, found in enumerate(owed) if found]
-        known = self._subscribers
-        for i, found in enumerate(matches):
-            group = groups.get(id(found))
+        for i, key in enumerate(keys):
+            group = groups.get(key)
             if group is None:
-                groups[id(found)] = [each for each in found if each in known], [i]
+                groups[key] = self._known(matches[i]), [i]
             else:
                 group[1].append(i)
-        return [group for group in groups.values() if group[0]]
+        return groups
+
+    def _known(self, found: Sequence[int]) -> Sequence[int]:
+        known = self._subscribers
+        return [each for each in found if each in known]
 
     def _note(self, tick: Tick, subscribers: Sequence[int]) -> None:
         for each in subscribers:
@@ -320,7 +320,7 @@ class Constream:
             known.matched = max(known.matched, tick)
 
     def _deliveries(
-        self, stretch: Stretch, groups: Sequence[tuple[Sequence[int], list[int]]]
+        self, stretch: Stretch, groups: Iterable[tuple[Sequence[int], list[int]]]
     ) -> dict[int, list[int]]:
         deliveries: dict[int, list[int]] = {}
         attached = self._attached

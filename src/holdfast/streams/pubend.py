@@ -96,6 +96,7 @@ class Append(NamedTuple):
 
     ticks: range
     publications: Sequence[Publication]
+    is_one_publishers: bool = False  #: and their numbers ascend
 
 
 class Outcome(NamedTuple):
@@ -170,7 +171,7 @@ class Pubend:
         if publications[0].n <= self._last_number(publisher):
             return self.publish([Request(BEGIN, each) for each in publications], now)
         self._numbers[publisher] = publications[-1].n
-        return Outcome(self._append(publications, now), [])
+        return Outcome(self._append(publications, now, is_one_publishers=True), [])
 
     def publish(self, requests: Sequence[Request], now: int) -> Outcome:
         """Take what publishers send; ``now`` is the time as a tick, which may have gone back."""
@@ -198,11 +199,11 @@ class Pubend:
                 self._numbers[publisher] = n
         return Outcome(self._append(taken, now) if taken else None, answers)
 
-    def _append(self, taken: Sequence[Publication], now: int) -> Append:
+    def _append(self, taken: Sequence[Publication], now: int, *, is_one_publishers: bool = False) -> Append:
         first = max(now, self._last + 1)
         self._last = first + len(taken) - 1
         assert self._last <= TICK_MAX
-        append = Append(range(first, self._last + 1), taken)
+        append = Append(range(first, self._last + 1), taken, is_one_publishers)
         self._appended.append(append)
         return append
 
@@ -231,7 +232,7 @@ class Pubend:
         """The oldest append is on disk: its events are accepted, and may be told to others."""
         append = self._appended.popleft()
         answers: list[Answer] = []
-        for at, length in _runs(append.publications):
+        for at, length in _runs(append.publications, is_one_publishers=append.is_one_publishers):
             first, tick = append.publications[at], append.ticks[at]
             self._of(first.publisher).add(first.n, tick, length)
             if self._numbers.get(first.publisher) == first.n + length - 1:
@@ -319,9 +320,12 @@ class Pubend:
         return robbed
 
 
-def _runs(publications: Sequence[Publication]) -> Iterator[tuple[int, int]]:
+def _runs(publications: Sequence[Publication], *, is_one_publishers: bool) -> Iterator[tuple[int, int]]:
     """Where runs of one publisher's consecutive numbers begin, and how long they are."""
     at = 0
+    if is_one_publishers and publications[-1].n - publications[0].n == len(publications) - 1:
+        yield at, len(publications)  # they ascend
+        return
     for i in range(1, len(publications)):
         first, each = publications[at], publications[i]
         if each.n != first.n + i - at or each.publisher != first.publisher:

@@ -64,6 +64,10 @@ class Course:
             if publication is not None:
                 self._contents[tick] = unpack(publication.event)
 
+    def know_contents(self, ticks: Sequence[Tick], contents: Sequence[Content]) -> None:
+        """What is in events that come in this step: they were read where they entered."""
+        self._contents.update(zip(ticks, contents, strict=True))
+
     def contents(self, ticks: Sequence[Tick], publications: Sequence[Publication]) -> list[Content]:
         """What is in events: they were read when they came, or stood in our own log."""
         known = self._contents

@@ -14,6 +14,7 @@ from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.records import LEASES, PUBENDS, REPORTS, ReportRow, change, joined
 from holdfast.broker.settings import Stream
 from holdfast.clock import MILLISECOND, SECOND
+from holdfast.events.event import Content
 from holdfast.messages.durable import Run
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Lost, Tick
@@ -70,6 +71,9 @@ class OwnPubend:
         if stream.retain_bytes is not None:
             self._policies.append(MaxBytes(stream.retain_bytes))
         self._active_at: Tick = ORIGIN  #: when there was last something to tell
+        self._contents: dict[
+            Tick, Sequence[Content]
+        ] = {}  #: of events on their way to the disk, by their first tick
         self._base = self._recover(kept, log)
 
     def _recover(self, kept: Kept, log: LogState | None) -> Tick:
@@ -115,10 +119,13 @@ class OwnPubend:
     # Publishing
 
     def take(
-        self, publications: Sequence[Publication], now: Tick
+        self, publications: Sequence[Publication], contents: Sequence[Content], now: Tick
     ) -> tuple[AppendEvents | None, list[Answer]]:
         """Take what a publisher here sends; what is to be appended, and what can be answered at once."""
-        return self._outcome(self.core.take(publications, now), now)
+        outcome = self.core.take(publications, now)
+        if outcome.append is not None and outcome.append.publications is publications:
+            self._contents[outcome.append.ticks[0]] = contents
+        return self._outcome(outcome, now)
 
     def publish(self, requests: Sequence[Request], now: Tick) -> tuple[AppendEvents | None, list[Answer]]:
         """Take requests from elsewhere."""
@@ -128,8 +135,9 @@ class OwnPubend:
         if outcome.append is None:
             return None, outcome.answers
         self._active_at = now
-        ticks, publications = outcome.append
-        return AppendEvents(self.core.name, ticks, publications, self.refusals), outcome.answers
+        append = outcome.append
+        taken = AppendEvents(self.core.name, append.ticks, append.publications, self.refusals)
+        return taken, outcome.answers
 
     def on_stable(self, appends: int, size: int) -> list[Answer]:
         """Appends are on disk: their events are accepted, and known from now on."""
@@ -138,6 +146,9 @@ class OwnPubend:
         answers: list[Answer] = []
         for _ in range(appends):
             append, accepted = self.core.on_stable()
+            contents = self._contents.pop(append.ticks[0], None)
+            if contents is not None and self.course.is_wanted:
+                self.course.know_contents(append.ticks, contents)
             knowledge = self.course.knowledge
             knowledge.extend(max(knowledge.edge, self._base), append.ticks, append.publications)
             answers += accepted
@@ -150,6 +161,7 @@ class OwnPubend:
         if is_final:
             self.failure = reason
             return []  # nobody knows what became of them
+        self._contents.clear()
         return self.core.on_refused(reason)
 
     # Silence

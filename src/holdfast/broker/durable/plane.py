@@ -9,7 +9,7 @@ What is to be done is gathered during a step and taken at its end, in order (``s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from holdfast.broker.clients import Clients
@@ -29,6 +29,7 @@ from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
 from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.errors import MalformedEvent, PeersFault
+from holdfast.events.event import Content
 from holdfast.filters.expression import Filter
 from holdfast.filters.topic import TopicPattern, parse_pattern
 from holdfast.identity import SubscriptionId
@@ -318,9 +319,15 @@ class DurablePlane:
 
     # Publishing
 
-    def publish(self, port: ClientPort, stream: str, publications: list[Publication]) -> None:
-        """A client's events, all of one stream."""
-        self.pubends.publish(port, self.streams[stream], publications)
+    def publish(
+        self,
+        port: ClientPort,
+        stream: str,
+        publications: list[Publication],
+        contents: Sequence[Content],
+    ) -> None:
+        """A client's events, all of one stream, and what is in them."""
+        self.pubends.publish(port, self.streams[stream], publications, contents)
 
     def hosts_for(self, stream: str) -> list[str]:
         """The brokers that have subscribers for a stream."""

@@ -17,6 +17,7 @@ from holdfast.broker.durable.publishing import Errands, pubend_for
 from holdfast.broker.settings import Stream
 from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
+from holdfast.events.event import Content
 from holdfast.events.packed import unpack
 from holdfast.messages.durable import BEGIN, Answers, Logged, Requests
 from holdfast.messages.message import Message
@@ -106,8 +107,14 @@ class Pubends:
 
     # Publishing
 
-    def publish(self, port: ClientPort, stream: Stream, publications: list[Publication]) -> None:
-        """A client's events, all of one stream."""
+    def publish(
+        self,
+        port: ClientPort,
+        stream: Stream,
+        publications: list[Publication],
+        contents: Sequence[Content],
+    ) -> None:
+        """A client's events, all of one stream, and what is in them."""
         here = self._plane.name
         pubend = pubend_for(stream, port.name, here)
         if stream.order is Order.TOTAL and stream.sequencer not in (None, here):
@@ -116,7 +123,7 @@ class Pubends:
         own = self.own.get(pubend) or self.create(pubend, stream)
         if own.is_open:
             own.origins[port.name] = None
-            self._append(own, *own.take(publications, self._plane.clock))
+            self._append(own, *own.take(publications, contents, self._plane.clock))
         else:
             self._log(own, [Request(BEGIN, each) for each in publications], None)
 
