@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 __all__ = ["seeds_of", "seeds_until", "swarm_parser"]
+
+#: So many runs leave some hundred megabytes.
+COLLECT_EVERY: Final = 50
 
 
 def swarm_parser(module: str, description: str) -> argparse.ArgumentParser:
@@ -18,9 +23,19 @@ def swarm_parser(module: str, description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def seeds_of(options: argparse.Namespace) -> range:
-    """The seeds that were asked for."""
-    return range(options.seed, options.seed + options.count)
+def seeds_of(options: argparse.Namespace) -> Iterator[int]:
+    """The seeds that were asked for.
+
+    Garbage is collected now and then between two of them: collecting it during the runs took a quarter of their time.
+    """
+    gc.disable()
+    try:
+        for done in range(options.count):
+            yield options.seed + done
+            if done % COLLECT_EVERY == COLLECT_EVERY - 1:
+                gc.collect()
+    finally:
+        gc.enable()
 
 
 def seeds_until(seeds: Iterable[int], is_time_up: Callable[[], bool]) -> Iterator[int]:
