@@ -11,6 +11,7 @@ from holdfast.bench import peers_raw
 from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_wire import BenchFailed
 from holdfast.bench.peers import (
+    AWAITED,
     DISK,
     FAN_OUT,
     JOBS,
@@ -46,7 +47,8 @@ def test_a_peer_is_measured_under_every_workload(peer: Peer, tmp_path: Path) -> 
             (outcome.job, outcome.variant): outcome for job in JOBS.values() for outcome in job(contest)
         }
     wanted = {
-        (job, peer.name) for job in (PUBLISHING, FAN_OUT, WRITTEN, f"{LATENCY}, p50", f"{LATENCY}, p99")
+        (job, peer.name)
+        for job in (PUBLISHING, AWAITED, FAN_OUT, WRITTEN, f"{LATENCY}, p50", f"{LATENCY}, p99")
     }
     assert set(outcomes) == wanted | {(f"{LATENCY}, p{percent}", DISK) for percent in (50, 99)}
     assert all(len(outcome.runs) == TINY.repetitions for outcome in outcomes.values())
@@ -63,7 +65,7 @@ def test_peers_take_turns_in_one_run(tmp_path: Path) -> None:
     skip_missing(peers[0])
     with Contest(peers, tmp_path, TINY) as contest:
         found = [outcome.variant for outcome in contest.publishing()]
-    assert found == [peer.name for peer in peers]
+    assert found == [peer.name for peer in peers] * 2, "for nobody, and for one who is away"
 
 
 def test_whoever_was_started_is_ended_when_another_fails(tmp_path: Path) -> None:
@@ -158,8 +160,10 @@ def test_the_command_measures_what_is_asked_for(capsys: pytest.CaptureFixture[st
     page = tmp_path / "page.md"
     asked = ["bench", "peers", "--peer", "as it comes", "--only", PUBLISHING, "--seconds", "0.02", "--json"]
     assert main([*asked, "--folder", str(tmp_path), "--markdown", str(page)]) == 0
-    measured, fact = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    assert (measured["job"], measured["variant"]) == (PUBLISHING, NATS_UNSYNCED)
+    *measured, fact = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert [(each["job"], each["variant"]) for each in measured] == [
+        (job, NATS_UNSYNCED) for job in (PUBLISHING, AWAITED)
+    ]
     assert (fact["broker"], fact["synced"], fact["copies"]) == (NATS_UNSYNCED, "no", "1")
     assert f"| publishing | {NATS_UNSYNCED} |" in page.read_text()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["page.md"], "the files of the peers are gone"

@@ -30,6 +30,7 @@ from holdfast.bench.peers_redis import Redis
 from holdfast.clock import SECOND
 
 __all__ = [
+    "AWAITED",
     "DISK",
     "FAN_OUT",
     "JOBS",
@@ -42,7 +43,8 @@ __all__ = [
     "all_peers",
 ]
 
-PUBLISHING, LATENCY, FAN_OUT, WRITTEN = "publishing", "latency", "fan-out", "fan-out, written"
+PUBLISHING, AWAITED = "publishing", "publishing, a subscriber is away"
+LATENCY, FAN_OUT, WRITTEN = "latency", "fan-out", "fan-out, written"
 DISK: Final = "append and fdatasync"  #: what the disk alone takes
 SETTLE_SECONDS: Final = 5.0  #: how long the peers may take to come to rest
 SETTLE_STEP: Final = 0.1
@@ -121,10 +123,16 @@ class Contest:
 
     def publishing(self) -> Iterator[Outcome]:
         """Acknowledged events a second, one publisher."""
-        turns = self._turns(lambda peer: peer.publish_pipelined(self._size.seconds, WINDOW))
+        yield from self._published(PUBLISHING, is_awaited=False)
+        yield from self._published(AWAITED, is_awaited=True)
+
+    def _published(self, job: str, *, is_awaited: bool) -> Iterator[Outcome]:
+        turns = self._turns(
+            lambda peer: peer.publish_pipelined(self._size.seconds, WINDOW, is_awaited=is_awaited)
+        )
         for name, own in turns.items():
             yield Outcome(
-                PUBLISHING,
+                job,
                 name,
                 "events/s",
                 tuple(turn.run.events_per_second for turn in own),

@@ -71,7 +71,7 @@ def evidence(peer: Peer, folder: Path, seconds: float) -> Evidence:
         try:
             if problem := _attached(tracer, len(processes)):
                 return Evidence(problem=problem)
-            run = peer.publish_pipelined(seconds, 1)
+            run = peer.publish_pipelined(seconds, 1, is_awaited=False)
         finally:
             tracer.terminate()
             tracer.communicate()

@@ -23,7 +23,6 @@ from holdfast.bench.peers_holdfast_brokers import (
     SHB,
     Brokers,
     attributes,
-    missing_streams,
     payload,
 )
 from holdfast.bench.peers_load import dialled
@@ -59,7 +58,7 @@ _decode_portion = msgspec.msgpack.Decoder(
 
 
 class Holdfast(RawPeer):
-    """A publisher-hosting and a subscriber-hosting broker, one durable stream."""
+    """A publisher-hosting and a subscriber-hosting broker, a durable stream for each workload."""
 
     name = "Holdfast"
 
@@ -68,9 +67,8 @@ class Holdfast(RawPeer):
         self._brokers: Brokers | None = None
         self._connections: list[_Connection] = []
 
-    def missing(self) -> str | None:
-        """That there are no durable streams yet."""
-        return missing_streams()
+    def missing(self) -> None:
+        """Nothing."""
 
     def version(self) -> str:
         """As installed."""
@@ -114,7 +112,7 @@ class Holdfast(RawPeer):
                 connection.socket.send(connection.frame(Heartbeat()))
 
     def create(self, port: int, space: Space) -> None:
-        """Nothing: all topics belong to one stream."""
+        """Nothing: the streams stand in the network file."""
 
     def publisher(self, port: int, space: Space) -> HoldfastPublisher:
         """At the broker that logs."""

@@ -5,26 +5,23 @@ That is how durable streams are meant to be used; the other peers are one server
 
 from __future__ import annotations
 
-import inspect
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-import holdfast
 from holdfast.bench.peers_peer import EVENT_BYTES, GROUPS, OnDisk, Usage
 from holdfast.bench.peers_process import Server, free_port
 from holdfast.events.event import make_event
 from holdfast.events.packed import pack
 from holdfast.messages.publications import Publication
-from holdfast.runtime.network_file import NetworkFileError, read_network
 
-__all__ = ["ON_DISK", "PHB", "SHB", "Brokers", "attributes", "missing_streams", "payload"]
+__all__ = ["ON_DISK", "PHB", "SHB", "Brokers", "attributes", "payload"]
 
 PHB, SHB = "phb", "shb"
+WORKLOADS: Final = ("logged", "kept", "stream", "fan")  #: each has a stream
 #: By `contracts.md` §5: accepted is when the receipt arrives, and that is after the log is synced.
 ON_DISK: Final = OnDisk(True, 1, "durable stream: the log is synced before the receipt; copies: 1")
 NETWORK: Final = """name = "peers"
@@ -38,28 +35,19 @@ name = "{SHB}"
 parent = "{PHB}"
 listen = "127.0.0.1:{shb}"
 
+"""
+STREAM: Final = """
 [[stream]]
-name = "everything"
-topics = ["#"]
+name = "{name}"
+topics = ["{name}"]
 guarantee = "durable"
 """
 
 
-def missing_streams() -> str | None:
-    """That this version has no durable streams, if it has none."""
-    if "acknowledge" not in inspect.signature(holdfast.Network.subscribe).parameters:
-        return "the client of this version has no durable subscriptions"
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            read_network(_network_file(Path(folder), 1, 2))
-        except NetworkFileError as error:
-            return f"this version has no durable streams: {str(error).splitlines()[0]}"
-    return None
-
-
 def _network_file(folder: Path, phb: int, shb: int) -> Path:
     file = folder / "network.toml"
-    file.write_text(NETWORK.format(PHB=PHB, SHB=SHB, phb=phb, shb=shb))
+    streams = [STREAM.format(name=name) for name in WORKLOADS]
+    file.write_text("".join([NETWORK.format(PHB=PHB, SHB=SHB, phb=phb, shb=shb), *streams]))
     return file
 
 

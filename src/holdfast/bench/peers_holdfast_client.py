@@ -26,7 +26,6 @@ from holdfast.bench.peers_holdfast_brokers import (
     SHB,
     Brokers,
     attributes,
-    missing_streams,
     payload,
 )
 from holdfast.bench.peers_load import AHEAD, STALL_SECONDS, WRITE_EVENTS
@@ -53,13 +52,12 @@ class HoldfastClient:
         self._thread: threading.Thread | None = None
         self._stack = AsyncExitStack()
         self._publisher: holdfast.Network
-        self._numbers = {"kept": 0, "stream": 0, "fan": 0}  #: the next one of each workload
+        self._numbers = {"logged": 0, "kept": 0, "stream": 0, "fan": 0}  #: the next one of each workload
         self._arrivals: dict[str, _Arrivals] = {}
         self._each = 0  #: deliveries of an event of the fan-out
 
-    def missing(self) -> str | None:
-        """That there are no durable streams yet."""
-        return missing_streams()
+    def missing(self) -> None:
+        """Nothing."""
 
     def version(self) -> str:
         """As installed."""
@@ -138,9 +136,9 @@ class HoldfastClient:
 
     # The workloads
 
-    def publish_pipelined(self, seconds: float, window: int) -> Run:
-        """Publish to the one who is away."""
-        return self._run(self._publish("kept", seconds, window))
+    def publish_pipelined(self, seconds: float, window: int, *, is_awaited: bool) -> Run:
+        """Publish to the one who is away, or to nobody."""
+        return self._run(self._publish("kept" if is_awaited else "logged", seconds, window))
 
     def subscribe_many(self, subscribers: int) -> None:
         """Connect them all to the other broker."""

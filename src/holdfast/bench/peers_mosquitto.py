@@ -28,6 +28,7 @@ class Mosquitto(RawPeer):
 
     name = "Mosquitto, QoS 1"
     program = "mosquitto"
+    keeps_for_nobody = False
     version_option = "-h"
 
     def serve(self, folder: Path) -> Server:

@@ -71,8 +71,10 @@ class Peer(Protocol):
     def rest(self) -> None:
         """Between turns, whoever's they are: say that its clients are still there, if it wants to hear that."""
 
-    def publish_pipelined(self, seconds: float, window: int) -> Run:
+    def publish_pipelined(self, seconds: float, window: int, *, is_awaited: bool) -> Run:
         """Publish for so long with a window full of unacknowledged events; ends when all are acknowledged.
+
+        ``is_awaited``: for a durable subscriber who is away; else for nobody, where events are kept all the same.
 
         :raises BenchFailed: if something is refused, or not acknowledged.
         """

@@ -30,6 +30,7 @@ class RabbitMq(RawPeer):
     """One node; ``kind`` is what its queues are, quorum or classic."""
 
     program = "rabbitmq-server"
+    keeps_for_nobody = False
 
     def __init__(self, kind: str) -> None:
         super().__init__()

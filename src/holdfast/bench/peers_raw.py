@@ -1,6 +1,6 @@
 """A peer whose protocol is spoken by hand: a server, a dialect, and the load between them.
 
-The three workloads use a space of topics each, so none finds what another left behind.
+The workloads use a space of topics each, so none finds what another left behind.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Space:
         return f"{self.name}{group}"
 
 
+LOGGED: Final = Space("logged", 1)
 KEPT: Final = Space("kept", 1)
 STREAM: Final = Space("stream", 1)
 FAN: Final = Space("fan", GROUPS)
@@ -41,6 +42,7 @@ class RawPeer(ABC):
     name: str
     program: str  #: that must be installed
     version_option = "--version"
+    keeps_for_nobody = True  #: events are kept that no durable subscriber waits for
 
     def __init__(self) -> None:
         self._server: Server | None = None
@@ -87,16 +89,18 @@ class RawPeer(ABC):
         return self._server
 
     def start(self, folder: Path) -> None:
-        """Start the server, and connect to it for the first two workloads."""
+        """Start the server, and connect to it for all but the fan-out."""
         folder.mkdir(parents=True)
         self._server = self.serve(folder)
         self.server.wait_listening()
         self.wait_ready()
         port = self.server.port
-        for space in (KEPT, STREAM):
+        for space in (LOGGED, KEPT, STREAM):
             self.create(port, space)
-        self.receiver(port, KEPT, 0).socket.close()  # subscribed, and away
-        self._loads[KEPT.name] = Load(self.publisher(port, KEPT), [], 1)
+        for space in (LOGGED, KEPT):
+            if space is KEPT or not self.keeps_for_nobody:
+                self.receiver(port, space, 0).socket.close()  # subscribed, and away
+            self._loads[space.name] = Load(self.publisher(port, space), [], 1)
         self._loads[STREAM.name] = Load(
             self.publisher(port, STREAM), [self.receiver(port, STREAM, 0)], STREAM.groups
         )
@@ -124,9 +128,9 @@ class RawPeer(ABC):
     def rest(self) -> None:  # noqa: B027 -- most do not ask for it
         """Say nothing."""
 
-    def publish_pipelined(self, seconds: float, window: int) -> Run:
-        """Publish to the one who is away."""
-        return self._run(KEPT, seconds, window)
+    def publish_pipelined(self, seconds: float, window: int, *, is_awaited: bool) -> Run:
+        """Publish to the one who is away, or to nobody."""
+        return self._run(KEPT if is_awaited else LOGGED, seconds, window)
 
     def latencies_ns(self, per_second: float, seconds: float) -> list[int]:
         """Publish to the one who is there."""

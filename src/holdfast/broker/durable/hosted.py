@@ -236,9 +236,9 @@ class Hosted:
             self._send(reader, batch, ticks, at, ticks[at[-1]], desk)
 
     @property
-    def is_noting_due(self) -> bool:
-        """Whether there is something to be noted."""
-        return bool(self._records)
+    def unnoted(self) -> int:
+        """How many events somebody matched who has to be noted."""
+        return len(self._records)
 
     def note(self, desk: Desk) -> None:
         """Have noted who matched what since the last time; nobody waits for it but who comes back."""

@@ -74,8 +74,10 @@ from holdfast.streams.tick import laid_out
 
 __all__ = ["DurablePlane"]
 
-#: Matches are noted so soon: many share a sync, and no delivery waits for one.
-NOTE_WITHIN_NS: Final = 20 * MILLISECOND
+#: Matches are noted when there are so many, or so long after the first. No delivery waits for that, but a log that is
+#: to be synced meanwhile does: two syncs at once take twice as long.
+NOTE_EVENTS: Final = 2_000
+NOTE_WITHIN_NS: Final = 200 * MILLISECOND
 
 #: So many events of one pubend are told in one turn, to those who are current and those who catch up (B1.14).
 TURN_MAX: Final = 8_000
@@ -528,7 +530,10 @@ class DurablePlane:
         has_more |= hosted.catch_up(audience, shares)
         if has_more:
             self.touch_later(course)
-        if hosted.is_noting_due and course.pubend not in self._note_at:
+        if hosted.unnoted >= NOTE_EVENTS:
+            self._note_at.pop(course.pubend, None)
+            hosted.note(audience)
+        elif hosted.unnoted and course.pubend not in self._note_at:
             self._note_at[course.pubend] = self.now + NOTE_WITHIN_NS
 
     def touch_later(self, course: Course) -> None:
