@@ -22,7 +22,7 @@ from holdfast.messages.durable import (
     Stand,
 )
 from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Unsubscribe
-from holdfast.streams.storing import Save
+from holdfast.streams.storing import ChopMatches, Save
 
 EVENT = a_publication("q", 1)
 EPOCH = 50  #: of the subscription at left
@@ -77,6 +77,25 @@ def test_a_token_counts_and_what_is_known_to_be_silence_behind_it_is_left_out() 
     assert desk.place(reader) == token
     desk.say(publisher, publish("p", 3))
     assert desk.got(reader) == [2, 3]
+
+
+def test_who_comes_back_before_it_acknowledged_anything_here_goes_on_from_the_token_it_came_with() -> None:
+    """What was silence at the old broker is not given up, however far the filtering log was chopped (seed 70)."""
+    desk, left, publisher = at_left(1, 2)
+    token = desk.own.core.stable
+    desk.say(publisher, publish("p", 3, topic="b"))
+    silent = desk.own.core.stable
+    reader = desk.reader(durable="mine", token={OWN: token})
+    desk.say(left, fetched(**{OWN: Stand(token - 1, token, silent)}))
+    desk.lose(reader)
+    for n in range(4, 14):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.wait(SECOND)
+    assert desk.done_of(ChopMatches)
+    again = desk.reader(incarnation=2, durable="mine", token={OWN: token})
+    desk.say(publisher, publish("p", 20))
+    assert desk.gaps(again) == []
+    assert desk.got(again) == [20]
 
 
 def test_an_answer_from_another_broker_or_for_another_name_is_not_taken() -> None:

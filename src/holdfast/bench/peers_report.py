@@ -113,7 +113,7 @@ def peers_markdown(
         "events are kept all the same, or for one durable subscriber who is away (RabbitMQ and Mosquitto keep nothing",
         "for nobody, so for them both are for one who is away). Latency: 800 events a second from the publisher's",
         "socket to a durable subscriber's. Fan-out: a hundred durable subscribers who acknowledge, 25 of whom get each",
-        "event. A run that loses, repeats or reorders an event fails. All are spoken to with raw sockets, Holdfast with",
+        "event. A run that loses, repeats or reorders an event fails. All are spoken to with raw sockets, Holdfast by",
         "its own client too. Bytes written are `write_bytes` of /proc/PID/io of the servers. One server or, of",
         "Holdfast, one that logs and one for the subscribers of the fan-out.",
         "",

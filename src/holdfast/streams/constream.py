@@ -93,16 +93,21 @@ class Constream:
         install_tick: Tick,
         *,
         token: Tick | None = None,
+        acknowledged: Tick | None = None,
         is_durable: bool = True,
     ) -> Tick:
         """A subscription is confirmed: from now on its matches are noted. Its start (B1.1).
 
-        One that moved here brings its ``token``: it has released no more than that, and catches up to its start.
+        One that moved here brings its ``token``: it has released no more than that, and catches up to its start. What
+        it has ``acknowledged`` may be less, if what followed was silence.
         """
         start = max(self.handed, install_tick)
         if not is_durable:
             self._passing.add(subscriber)
-        self.restore(subscriber, version, start, start if token is None else token)
+        released = start if token is None else token
+        if acknowledged is not None:
+            acknowledged = min(acknowledged, released)
+        self.restore(subscriber, version, start, released, acknowledged=acknowledged)
         return start
 
     def restore(

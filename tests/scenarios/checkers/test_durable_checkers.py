@@ -209,6 +209,15 @@ def test_who_was_there_all_the_time_has_no_gap() -> None:
     ]
 
 
+@pytest.mark.parametrize("published", [0.5, 3])
+def test_what_is_older_than_the_subscription_may_be_gone(published: float) -> None:
+    """Its broker was cut off, and behind, when it subscribed: a later event is older than the subscription, too."""
+    lines = Durable()
+    lines.log(published, 1, tick=20)
+    lines.gap(20, 0, 10, "max_retain")
+    assert bool(gaps(lines.trace())) == (published > 1)
+
+
 def test_what_was_released_too_early_is_caught_give_or_take_the_clocks() -> None:
     assert told(gaps(a_gap().trace(), retain_seconds=19)) == [
         "lost: s1 for all of scenario@b0/0: a gap (0, 10], max_retain, covers p#1, which was younger"

@@ -128,10 +128,19 @@ class Hosted:
         self.constream = None
 
     def install(self, reader: Reader, position: Tick | None) -> None:
-        """A reader is confirmed; one that comes from elsewhere has been told everything up to ``position``."""
+        """A reader is confirmed; one that comes from elsewhere has been told everything up to ``position``.
+
+        Its client may say itself that it stands before that: what is in between was known to be silence.
+        """
         assert self.constream is not None
+        _, presented = (reader.presented or {}).get(self._course.pubend, (0, None))
         self.constream.install(
-            reader.number, reader.version, ORIGIN, token=position, is_durable=reader.durable is not None
+            reader.number,
+            reader.version,
+            ORIGIN,
+            token=position,
+            acknowledged=None if position is None else presented,
+            is_durable=reader.durable is not None,
         )
         self.waiting.pop(reader.number, None)
 

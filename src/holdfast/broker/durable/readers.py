@@ -261,6 +261,7 @@ class Readers:
             if constream is None or reader.number not in constream:
                 continue
             position = constream.handed if tick is None else tick
+            reader.presented = None  # what its client last said counts no more
             if places is not None:
                 position = places.get(course.pubend, ORIGIN)
             constream.remove(reader.number)

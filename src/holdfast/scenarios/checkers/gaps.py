@@ -1,9 +1,10 @@
 """A gap is told only where something may be gone [I16, I17, R1.14].
 
 To a durable subscription: what a policy released early, to somebody who had been away (who is current never has a gap);
-and what an unreachable pubend had before the subscription came to know it (B1.11). A subscriber's record is never older
-than what it acknowledged, so that a gap of what everybody had acknowledged means that release has passed somebody. A
-subscription that is not kept may have a gap whenever its session was lost.
+what an unreachable pubend had before the subscription came to know it (B1.11); and what is older than the subscription,
+if its broker was behind. A subscriber's record is never older than what it acknowledged, so that a gap of what
+everybody had acknowledged means that release has passed somebody. A subscription that is not kept may have a gap
+whenever its session was lost.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import Final
 
+from holdfast.events.value import INT_MAX
 from holdfast.scenarios.checkers.history import History, Trace, precedes
 from holdfast.scenarios.checkers.reading import Stream, streams_of
 from holdfast.scenarios.checkers.violation import Violation
@@ -46,7 +48,7 @@ def _problems(
     history: History, stream: Stream, gap: TraceLine, patience: float | None
 ) -> Iterator[Violation]:
     told = f"{stream}: a gap ({gap['after']}, {gap['upto']}], {gap['reason'] or 'for no reason'},"
-    if _is_new_pubend(history, stream, gap):
+    if _is_new_pubend(history, stream, gap) or _is_from_before(history, stream, gap):
         return
     if not _was_away(history, stream, gap):
         yield Violation("lost", f"{told} although it was there all the time", (gap,))
@@ -62,6 +64,16 @@ def _is_new_pubend(history: History, stream: Stream, gap: TraceLine) -> bool:
     partial = any(line.get("partial") for line in history.asking[stream.key])
     before = (line for line in stream.items if line["i"] < gap["i"])
     return partial and all(line["kind"] == "gap" for line in before)
+
+
+def _is_from_before(history: History, stream: Stream, gap: TraceLine) -> bool:
+    """Whether it was all released early before there was the subscription, whose broker was behind by so much.
+
+    So it is if a later event of the pubend is older than the subscription, too.
+    """
+    confirmed = [line["t"] for line in history.asking[stream.key] if line["kind"] == "subscribed"]
+    later = history.log.within(stream.pubend, gap["upto"], INT_MAX)
+    return gap["reason"] in EARLY and any(published["t"] < min(confirmed) for _, published in later)
 
 
 def _was_away(history: History, stream: Stream, gap: TraceLine) -> bool:
