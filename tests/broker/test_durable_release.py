@@ -224,6 +224,8 @@ def test_early_release_goes_as_far_as_everybody_has_had_it_and_no_farther() -> N
     report(desk, left, 1, desk.own.core.created, delivered)
     desk.wait(5 * SECOND)
     assert desk.own.core.forgotten == delivered
+    [log] = desk.broker.status()["durable"]["pubends"]
+    assert log["given_up"] == delivered, "for whoever looks"
     assert [each.reason for each in desk.own.core.released] == [Reason.MAX_RETAIN]
 
 

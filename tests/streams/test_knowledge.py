@@ -201,10 +201,10 @@ def test_r1_11_lost_is_a_prefix_that_grows_and_stands_above_the_rest() -> None:
     knowledge = Knowledge("P")
     knowledge.add(Items("P", ABSOLUTE, [0], [5], [event(5)]))
     knowledge.add_lost(0, 4)
-    assert knowledge.lost_through == 4
+    assert knowledge.lost.reach(0) == 4
     knowledge.add_lost(0, 6)
     knowledge.add_lost(8, 9)  # a damaged log
-    assert knowledge.lost_through == 6
+    assert knowledge.lost.reach(0) == 6
     assert knowledge.events(0, 9) == ([], [])
     assert knowledge.doubt_horizon(0) == 6
 

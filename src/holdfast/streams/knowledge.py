@@ -192,11 +192,6 @@ class Knowledge:
         """Why a range is lost, in words."""
         return ", ".join(dict.fromkeys(lost.reason for lost in self.losses(after, upto) if lost.reason))
 
-    @property
-    def lost_through(self) -> Tick:
-        """Everything up to here is L: the prefix that grows."""
-        return self.lost.reach(ORIGIN)
-
     def known(self, version: Version = ABSOLUTE) -> Intervals:
         """What is not Q for somebody who wants what was wanted in a version; not to be changed."""
         return self._known[self._versions[bisect_left(self._versions, version)]]

@@ -64,7 +64,7 @@ def _pubend(plane: DurablePlane, own: OwnPubend) -> dict[str, Any]:
         "unstable_since": core.unstable_since,
         "bytes": own.size,
         "segments": len(own.segments),
-        "given_up": own.course.knowledge.lost_through,
+        "given_up": core.forgotten if core.released else ORIGIN,
         "released": minima.released,
         "delivered": minima.delivered,
         "retain_ns": own.stream.retain_ns,
