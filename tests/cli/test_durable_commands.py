@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 
 import pytest
@@ -166,3 +167,33 @@ def test_where_nothing_is_logged_or_nobody_answers_that_is_said(
     assert "no stream is durable" in capsys.readouterr().err
     assert main(["stream", "ls", "--network", str(path)]) == 1
     assert "no broker of tested answers: connection refused" in capsys.readouterr().err
+
+
+def test_what_has_expired_is_a_gap_for_who_was_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R1.33: the first two had no time left when they were published."""
+    stream = '[[stream]]\nname = "quotes"\ntopics = ["#"]\nexpires = "until"\n'
+    path, urls = write_network(tmp_path)
+    path.write_text(path.read_text().partition("[[stream]]")[0] + stream)
+    operator = Operator(path, capsys)
+    given = "".join(
+        f'{{"attributes": {{"i": {i}, "until": {until}}}}}\n' for i, until in enumerate((1, 2.5, 9e9, 1), 1)
+    )
+    with Running("up", "--network", str(path)) as up:
+        up.wait_for("ready; connect to")
+        reading = ("sub", "#", "--url", urls[0], "--durable", "audit", "--json")
+        command(*reading, "--timeout", "0.2")
+        status, out, _ = command("pub", "a", "--json", "--url", urls[0], given=given)
+        second = json.loads(out.splitlines()[1])["tick"]
+        assert status == 0
+        deadline = monotonic() + 30
+        while operator.data("stream", "show", "quotes")[1]["logs"][0]["given_up"] < second:
+            assert monotonic() < deadline
+        assert "or past the time in its attribute until goes" in operator.words("stream", "show", "quotes")
+        _, out, _ = command(*reading, "--count", "2")
+        gap, *events = [json.loads(line) for line in out.splitlines()]
+        assert (gap["kind"], gap["upto"], gap["reason"]) == ("gap", second, "expired")
+        assert [each["attributes"]["i"] for each in events] == [3, 4]
+        up.tell(signal.SIGTERM)
+        up.ended()

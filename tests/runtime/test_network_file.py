@@ -120,6 +120,7 @@ topics = ["trades/+/+"]
 pubends = 3
 retain = "1.5h"
 retain_bytes = "2MB"
+expires = "valid until"
 [[stream]]
 name = "ordered"
 topics = ["ordered"]
@@ -145,7 +146,17 @@ retain_bytes = "unlimited"
     assert settings.silence_every_ns == 12 * MILLISECOND
     assert settings.streams == (
         Stream("orders", ("orders/#", "trades/+"), Order.NONE),
-        Stream("rest", ("trades/+/+",), Order.FIFO, Guarantee.DURABLE, 3, None, 5_400 * SECOND, 2_000_000),
+        Stream(
+            "rest",
+            ("trades/+/+",),
+            Order.FIFO,
+            Guarantee.DURABLE,
+            3,
+            None,
+            5_400 * SECOND,
+            2_000_000,
+            "valid until",
+        ),
         Stream("ordered", ("ordered",), Order.TOTAL, Guarantee.DURABLE, 1, "a", None, None),
     )
 
@@ -324,6 +335,18 @@ def test_where_brokers_are_bypassed_a_leaf_must_be_dialled_too(file: Path) -> No
         (
             'stream = [{name = "s", topics = ["a"], retain_bytes = "10kB"}]',
             'retain_bytes is "10kB"; expected a size such as',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], expires = true}]',
+            "expires is true; expected text",
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], expires = ""}]',
+            'expires is ""; expected text',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], guarantee = "best-effort", expires = "until"}]',
+            'expires is for streams that are logged, and guarantee is "best-effort"; expected guarantee = "durable"',
         ),
         ('durable.expire_after = "0s"', 'expire_after is "0s"; expected a time such as'),
         (

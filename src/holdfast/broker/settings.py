@@ -45,6 +45,9 @@ class Stream:
         None  #: events that are older go, though somebody may want them (R1.15); None: never
     )
     retain_bytes: int | None = None  #: and so do the oldest of more than this in one pubend
+    expires: str | None = (
+        None  #: and those that have expired: the attribute that holds when, in seconds since 1970 (R1.33)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,9 @@ topics = ["#"]
 # how large a log may; "forever" and "unlimited" let those who never come back fill the disk.
 #retain = "forever"
 #retain_bytes = "10GiB"
+# The attribute in which publishers say when an event expires, in seconds since 1970; it may go then. Without this key
+# nothing expires, and neither does an event without the attribute.
+# expires = "valid_until"
 
 
 # Durable streams. The same for all brokers.

@@ -154,7 +154,8 @@ def _stream_lines(stream: StreamEntry, logs: Sequence[Log]) -> Iterator[str]:
         return
     age = "" if stream.retain is None else f" older than {duration(stream.retain / 1e9)}"
     size = "" if stream.retain_bytes is None else f" beyond {sized(stream.retain_bytes)} in one log"
-    early = " or".join(limit for limit in (age, size) if limit)
+    time = "" if stream.expires is None else f" past the time in its attribute {stream.expires}"
+    early = " or".join(limit for limit in (age, size, time) if limit)
     kept = f"what is{early} goes all the same, announced as a gap" if early else "nothing goes before"
     yield f"An event goes when everybody has acknowledged it; {kept}. There is one copy of it (copies: 1)."
     if not logs:

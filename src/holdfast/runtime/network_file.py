@@ -57,14 +57,15 @@ class StreamEntry:
     pubends: int = 1
     retain: int | None = None  #: nanoseconds
     retain_bytes: int | None = None
+    expires: str | None = None  #: an attribute
 
     def stream(self, root: str) -> Stream:
         """What a broker is told of it."""
         if self.guarantee is not Guarantee.DURABLE:
             return Stream(self.name, self.topics, self.order, self.guarantee)
         sequencer = (self.sequencer or root) if self.order is Order.TOTAL else None
-        retain = self.retain, self.retain_bytes
-        return Stream(self.name, self.topics, self.order, self.guarantee, self.pubends, sequencer, *retain)
+        going = self.retain, self.retain_bytes, self.expires
+        return Stream(self.name, self.topics, self.order, self.guarantee, self.pubends, sequencer, *going)
 
 
 @dataclass(frozen=True, slots=True)

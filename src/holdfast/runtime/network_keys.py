@@ -237,9 +237,10 @@ STREAM: Final[dict[str, Key]] = {
     "pubends": Key(_whole(1, PUBENDS_MAX), _default(Stream, "pubends")),
     "retain": Key(_span("forever"), "forever"),
     "retain_bytes": Key(_size("unlimited", RETAIN_BYTES_LEAST), RETAIN_BYTES),
+    "expires": Key(Kind(_text), None),
 }
 #: Those that only a stream has that is logged.
-OF_LOGS: Final = ("sequencer", "pubends", "retain", "retain_bytes")
+OF_LOGS: Final = ("sequencer", "pubends", "retain", "retain_bytes", "expires")
 
 
 def defaults(keys: Mapping[str, Key]) -> dict[str, Any]:

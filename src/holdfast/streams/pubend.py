@@ -23,6 +23,7 @@ import msgspec
 from holdfast.messages.durable import BEGIN
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Lost
+from holdfast.streams.expiring import Expiries
 from holdfast.streams.receipts import Receipts
 
 __all__ = [
@@ -126,6 +127,7 @@ class Kept:
         default_factory=list
     )  #: what was given up, ascending, the latest with reasons
     created: int = 0  #: the tick before the first: up to here there is nothing, for ever
+    expiries: Expiries | None = None  #: when the events up to ``upto`` expire, of a stream on which they do
 
 
 class Pubend:

@@ -34,6 +34,7 @@ __all__ = [
     "Reason",
     "Release",
     "Report",
+    "acknowledged_through",
     "release",
 ]
 
@@ -130,7 +131,7 @@ class Facts:
         tuple[Tick, int]
     ] = ()  #: the log's parts: the last tick of each, and its bytes; the oldest first
     expired_through: Tick = (
-        ORIGIN  #: every event up to here has outlived the time its publisher gave it (R1.33)
+        ORIGIN  #: what is not acknowledged up to here has outlived the time its publisher gave it (R1.33)
     )
 
 
@@ -185,13 +186,17 @@ class Release(NamedTuple):
     reason: Reason
 
 
+def acknowledged_through(minima: Minima, now: Tick, keep: int) -> Tick:
+    """What everybody has released, and is old enough to go."""
+    return min(minima.released, now - keep) if keep else minima.released
+
+
 def release(lost_through: Tick, minima: Minima, facts: Facts, policies: Sequence[Policy]) -> list[Release]:
     """What is to become L above what is already: the rule R1.15, as pieces by reason.
 
     What everybody has released goes first; where several policies want the same, the first one is the reason.
     """
-    released = min(minima.released, facts.now - facts.keep) if facts.keep else minima.released
-    wanted = [(released, Reason.ACKNOWLEDGED)]
+    wanted = [(acknowledged_through(minima, facts.now, facts.keep), Reason.ACKNOWLEDGED)]
     for policy in policies:
         upto, reason = policy.allows(facts)
         wanted.append((min(upto, minima.delivered), reason))

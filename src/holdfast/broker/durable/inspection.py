@@ -69,6 +69,7 @@ def _pubend(plane: DurablePlane, own: OwnPubend) -> dict[str, Any]:
         "delivered": minima.delivered,
         "retain_ns": own.stream.retain_ns,
         "retain_bytes": own.stream.retain_bytes,
+        "expires": own.stream.expires,
         "waits_for": [
             {
                 "broker": report.shb,

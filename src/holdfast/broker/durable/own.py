@@ -15,12 +15,26 @@ from holdfast.broker.durable.records import LEASES, PUBENDS, REPORTS, ReportRow,
 from holdfast.broker.settings import Stream
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.events.event import Content
+from holdfast.events.packed import unpack
 from holdfast.messages.durable import Run
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Lost, Tick
 from holdfast.storage.tables import Change
+from holdfast.streams.expiring import Expiring
 from holdfast.streams.pubend import Answer, Kept, Outcome, Pubend, Receipt, Request
-from holdfast.streams.release import Facts, MaxBytes, MaxRetain, Minima, Policy, Release, Report, release
+from holdfast.streams.release import (
+    Expiry,
+    Facts,
+    MaxBytes,
+    MaxRetain,
+    Minima,
+    Policy,
+    Reason,
+    Release,
+    Report,
+    acknowledged_through,
+    release,
+)
 from holdfast.streams.storing import AppendEvents, LogState
 
 __all__ = ["GONE", "OwnPubend", "runs_of"]
@@ -70,6 +84,10 @@ class OwnPubend:
             self._policies.append(MaxRetain(stream.retain_ns // 1_000))
         if stream.retain_bytes is not None:
             self._policies.append(MaxBytes(stream.retain_bytes))
+        self._expiring: Expiring | None = None
+        if stream.expires is not None:
+            self._policies.append(Expiry())
+            self._expiring = self._recover_expiring(stream.expires, kept, log)
         self._active_at: Tick = ORIGIN  #: when there was last something to tell
         self._contents: dict[
             Tick, Sequence[Content]
@@ -96,6 +114,14 @@ class OwnPubend:
             for after, upto in knowledge.lost.gaps(stable, base):
                 knowledge.add_silence(after, upto)
         return base
+
+    def _recover_expiring(self, attribute: str, kept: Kept, log: LogState | None) -> Expiring:
+        """When events expire: what was saved, and what was logged after that."""
+        expiring = Expiring(attribute, kept.expiries, kept.upto)
+        expiring.drop(self.core.forgotten)
+        if log is not None:
+            expiring.add((tick, unpack(each.event)) for tick, each in log.tail if tick > kept.upto)
+        return expiring
 
     @property
     def is_open(self) -> bool:
@@ -151,6 +177,9 @@ class OwnPubend:
                 self.course.know_contents(append.ticks, contents)
             knowledge = self.course.knowledge
             knowledge.extend(max(knowledge.edge, self._base), append.ticks, append.publications)
+            if self._expiring is not None:
+                contents = contents or [unpack(each.event) for each in append.publications]
+                self._expiring.add(zip(append.ticks, contents, strict=True))
             answers += accepted
         return answers
 
@@ -228,11 +257,20 @@ class OwnPubend:
         released = self.core.forgotten
         if not self.minima.reports:  # nobody subscribes, and nobody is expected
             self.minima.released = self.minima.delivered = self.core.stable
-        pieces = release(released, self.minima, Facts(now, KEEP, self.segments), self._policies)
+        pieces = release(released, self.minima, self._facts(now), self._policies)
         pieces = [replace_end(piece, self.core.stable) for piece in pieces if piece.after < self.core.stable]
-        if not pieces or (pieces[-1].upto - released < RELEASE_EVERY and pieces[-1].upto < self.core.stable):
-            return []
-        return pieces
+        return pieces if pieces and self._is_worth_it(pieces[-1], released) else []
+
+    def _facts(self, now: Tick) -> Facts:
+        if self._expiring is None:
+            return Facts(now, KEEP, self.segments)
+        acknowledged = acknowledged_through(self.minima, now, KEEP)
+        return Facts(now, KEEP, self.segments, self._expiring.expired_through(now, acknowledged))
+
+    def _is_worth_it(self, last: Release, released: Tick) -> bool:
+        """Little is not, if more will follow by itself; behind what has expired may stand what never does."""
+        is_much = last.upto - released >= RELEASE_EVERY or last.upto >= self.core.stable
+        return is_much or last.reason is Reason.EXPIRED
 
     def on_released(self, pieces: Iterable[Release]) -> Tick:
         """These are given up, for good; up to where."""
@@ -240,13 +278,17 @@ class OwnPubend:
         for after, upto, reason in pieces:
             self.core.on_released(Lost(after, upto, str(reason)))
             self.course.knowledge.add_lost(after, upto, str(reason))
+        if self._expiring is not None:
+            self._expiring.drop(upto)
         return upto
 
     def row(self, pieces: Iterable[Release] = ()) -> Change:
         """What outlives us, as it will be when these are given up."""
         kept = self.core.kept()
         later = [Lost(after, upto, str(reason)) for after, upto, reason in pieces]
-        return change(PUBENDS, self.core.name, replace(kept, released=[*kept.released, *later]))
+        expiries = None if self._expiring is None else self._expiring.kept()
+        kept = replace(kept, released=[*kept.released, *later], expiries=expiries)
+        return change(PUBENDS, self.core.name, kept)
 
     # Backups
 
