@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness import Net
-from schedules import leftovers
+from schedules import leftovers, tapped
 from wiretap import Wiretap
 
 from holdfast.identity import SubscriptionId
@@ -281,3 +281,25 @@ def test_r031_a_partial_confirmation_is_a_confirmation() -> None:
     assert net.memories["S"].deliveries[0].tags == ()
     partial = [frame.message for frame in tap.sent(Confirmed, "N0", "S")]
     assert len(partial) == 1
+
+
+@pytest.mark.parametrize("is_crossed", [False, True])
+def test_what_begins_beyond_a_partition_says_so_until_every_subscriber_knows_that_it_is_over(
+    is_crossed: bool,
+) -> None:
+    """B0.31, I11: nobody else can tag what a publisher in the fragment sends around its broker (seed 1612, wild)."""
+    net, tap = tapped("P-B-A-S", 1)
+    net.subscribe("S")
+    net.run(500)
+    partitions = net.node("P").spread.partitions
+    partitions.crossings[Partition("B", 1, 1, ("P",))] = Crossing("B", is_crossed=is_crossed)
+    net.publish("P")
+    net.run(500)
+    assert {relay.tags for _, relay in tap.relays()} == {(Tag("B", 1, 1, is_crossed),)}
+    partitions.crossings.clear()
+    net.publish("P")
+    net.run(500)
+    assert {relay.tags for frame, relay in tap.relays() if frame.node == "P"} == {
+        (Tag("B", 1, 1, is_crossed),),
+        (),
+    }

@@ -379,7 +379,8 @@ class Hosting:
                 if port.lapses_marked != self._node.lapses.heard:
                     effects += self._mark(port, admitted.batch.publications[0].n - 1)
                 port.unsafe.add([publication.n for publication in admitted.batch.publications])
-                effects += self._node.plane.originate(admitted.stream, admitted.batch, admitted.events)
+                tags = self._node.spread.partitions.tags_of_own()
+                effects += self._node.plane.originate(admitted.stream, admitted.batch, admitted.events, tags)
             else:
                 effects += self._delivery.route(admitted.stream, admitted.batch, admitted.events, None)
         self._counters.duplicates += len(admission.duplicates)

@@ -473,7 +473,8 @@ class Node:
         for start in range(0, len(publications), BATCH_MAX):
             end = start + BATCH_MAX
             batch = Batch(publications[start:end])
-            effects += self.plane.originate(stream, batch, None if events is None else events[start:end])
+            contents = None if events is None else events[start:end]
+            effects += self.plane.originate(stream, batch, contents, self.spread.partitions.tags_of_own())
         return effects
 
     def _on_lapse(self, sender: Station | None, lapse: Lapse) -> Effects:

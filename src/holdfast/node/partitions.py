@@ -104,6 +104,10 @@ class Partitions:
                 more.append(_tag(partition, bar=False))
         return (*tags, *more)
 
+    def tags_of_own(self) -> tuple[Tag, ...]:
+        """The tags of publications that begin here: subscribers may not have heard yet that we know of them."""
+        return tuple(_tag(each, bar=crossing.is_crossed) for each, crossing in self.crossings.items())
+
     def tags_at_edge(self, publisher: str, tags: tuple[Tag, ...]) -> tuple[Tag, ...]:
         """What of the tags of a publisher's events concerns our own subscriptions: partitions they have, or had.
 

@@ -101,12 +101,15 @@ class Plane:
 
     # In
 
-    def originate(self, stream: str, batch: Batch, events: Sequence[Content] | None) -> list[TransportEffect]:
-        """Publications begin here; ``events`` are their contents, None of marks."""
+    def originate(
+        self, stream: str, batch: Batch, events: Sequence[Content] | None, tags: tuple[Tag, ...]
+    ) -> list[TransportEffect]:
+        """Publications begin here; ``events`` are their contents, None of marks. The tags are for others."""
         segment = self._enter(stream, batch, events, Trail((), []), (), None)
         if segment is None:
             self._on_discarded(batch.publications)
             return self._take_local()
+        segment.tags = tags
         return self._take_local() + self._send_new(segment)
 
     def _take_local(self) -> list[TransportEffect]:
