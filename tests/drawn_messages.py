@@ -181,7 +181,7 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Refused: st.builds(Refused, subscriptions, names, names),
     Unsubscribe: st.builds(Unsubscribe, subscriptions),
     Withdrawn: st.builds(Withdrawn, subscriptions),
-    Publish: st.builds(Publish, batches),
+    Publish: st.builds(Publish, batches, names),
     Accepted: st.builds(Accepted, numbers, st.lists(numbers, max_size=5).map(tuple)),
     Rejected: st.builds(Rejected, numbers, names),
     Publications: picked().map(lambda drawn: Publications(*drawn)),
@@ -227,8 +227,8 @@ def messages() -> st.SearchStrategy[Message]:
 def plain(message: Any) -> Any:
     """What a message says, as plain data: a batch is what is picked from it, and copies without marks are none."""
     match message:
-        case Publish(batch):
-            return "Publish", batch.publications
+        case Publish(batch, home):
+            return "Publish", home, batch.publications
         case Publications(stream, batch, at, marks):
             return "Publications", stream, [batch.publications[i] for i in at], _marks(at, marks)
         case Deliveries(stream, batch, at, lists, marks):

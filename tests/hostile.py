@@ -198,7 +198,9 @@ MESSAGES: dict[type, Callable[[Random], Message]] = {
     Refused: lambda draw: Refused(subscription(draw), text(draw)),
     Unsubscribe: lambda draw: Unsubscribe(subscription(draw)),
     Withdrawn: lambda draw: Withdrawn(subscription(draw)),
-    Publish: lambda draw: Publish(Batch(publications(draw, draw.choice((None, "hostile"))))),
+    Publish: lambda draw: Publish(
+        Batch(publications(draw, draw.choice((None, "hostile")))), draw.choice(("", "", text(draw)))
+    ),
     Accepted: lambda draw: Accepted(number(draw), (number(draw),) * draw.randrange(3)),
     Rejected: lambda draw: Rejected(number(draw), text(draw)),
     Publications: _publications,
@@ -245,7 +247,7 @@ def client_session(draw: Random) -> list[Message]:
         hello(name, session=draw.randrange(1, 1_000)),
         Subscribe(mine, draw.choice(FILTERS[:3]), (Element(name, 1, 1),)),
         Heartbeat(),
-        Publish(Batch(batch)),
+        Publish(Batch(batch), draw.choice(("", "", "nowhere"))),
         Unsubscribe(mine),
         Goodbye(draw.choice((Farewell.LEAVING, Farewell.SILENT)), "bye"),
     ]

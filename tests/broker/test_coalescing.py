@@ -21,7 +21,7 @@ SIZES = st.integers(0, 3)
 
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
-    """What may arrive in one turn: batches of two kinds and two streams, other things between them."""
+    """What may arrive in one turn: batches of two kinds, homes and streams, other things between them."""
     messages: list[Message] = []
     for n in range(1, draw(st.integers(0, 12)) * 10, 10):
         numbers = range(n, n + draw(SIZES))
@@ -29,7 +29,7 @@ def turns(draw: st.DrawFn) -> list[Message]:
         picked = publications("p", *numbers)
         match kind:
             case "publish":
-                messages.append(publish("p", *numbers))
+                messages.append(publish("p", *numbers, home=draw(st.sampled_from(["", "lisbon"]))))
             case "marked":
                 messages.append(Publications("s", picked.batch, picked.at, [Copy(lo=n)] * len(picked.at)))
             case "part":
@@ -46,8 +46,8 @@ def flattened(messages: list[Message]) -> list[object]:
     said: list[object] = []
     for message in messages:
         match plain(message):
-            case ("Publish", events):
-                said += [("Publish", event) for event in events]
+            case ("Publish", home, events):
+                said += [(home, event) for event in events]
             case ("Publications", stream, events, marks):
                 said += [(stream, event, mark) for event, mark in zip(events, marks, strict=True)]
             case other:
@@ -61,7 +61,7 @@ def test_joined_batches_say_the_same_in_the_same_order(messages: list[Message]) 
     joined = list(merged(messages))
     assert flattened(joined) == flattened(messages)
     for first, second in pairwise(joined):
-        assert not (isinstance(first, Publish) and isinstance(second, Publish))
+        assert not (isinstance(first, Publish) and isinstance(second, Publish) and first.home == second.home)
 
 
 def test_no_batch_grows_beyond_what_a_frame_may_have() -> None:

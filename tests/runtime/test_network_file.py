@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -73,11 +74,12 @@ def test_a_small_file_means_what_it_says_and_has_the_codes_defaults(file: Path) 
     everything = StreamEntry("default", ("#",), Guarantee.DURABLE, Order.FIFO, retain_bytes=10 << 30)
     assert network.streams == (everything,)
     dack, streams = DACK_EVERY_MS * MILLISECOND, (everything.stream("a"),)
+    common: dict[str, Any] = {"brokers": ("a", "b"), "dack_every_ns": dack}
     assert network.settings("a", 3) == Settings(
-        "a", 3, (Neighbour("b", None, answers_at="[::1]:7000"),), streams, dack_every_ns=dack
+        "a", 3, (Neighbour("b", None, answers_at="[::1]:7000"),), streams, **common
     )
     assert network.settings("b", 1) == Settings(
-        "b", 1, (Neighbour("a", "127.0.0.1:7000"),), streams, dack_every_ns=dack
+        "b", 1, (Neighbour("a", "127.0.0.1:7000"),), streams, **common
     )
     with pytest.raises(KeyError):
         network.settings("c", 1)
@@ -188,6 +190,7 @@ def test_there_is_a_key_for_every_setting_of_a_broker() -> None:
         "name",
         "incarnation",
         "neighbours",
+        "brokers",
         "streams",
         "limits",
     }  # by the brokers and streams of the file

@@ -90,6 +90,7 @@ class Broker(Host):
                 self.counters,
                 self._hosting.new_id,
                 self._hosting.on_logged,
+                self._hosting.recall,
             )
             self._hosting.become_durable(self.durable)
         self._recovered = recovered or Recovered()

@@ -21,7 +21,7 @@ ENOUGH: Final = 1_024
 
 
 def merged(messages: list[Message]) -> Iterator[Message]:
-    """The same messages, runs of ``Publish``, and of ``Publications`` of one stream, joined."""
+    """The same messages, runs of ``Publish`` to one home, and of ``Publications`` of one stream, joined."""
     run: list[Publish | Publications] = []
     count = 0  #: of events in the run; an empty message counts too, so that no run is long
     for message in messages:
@@ -43,8 +43,8 @@ def merged(messages: list[Message]) -> Iterator[Message]:
 
 def _is_alike(first: Publish | Publications, message: Publish | Publications) -> bool:
     match first, message:
-        case Publish(), Publish():
-            return True
+        case Publish(_, home), Publish(_, other):
+            return home == other
         case Publications(stream, _, _, None), Publications(other, _, _, None):
             return stream == other
     return False
@@ -60,7 +60,7 @@ def _joined(run: list[Publish | Publications]) -> Publish | Publications:
         return first
     batch = Batch([publication for each in run for publication in _publications(each)])
     if isinstance(first, Publish):
-        return Publish(batch)
+        return Publish(batch, first.home)
     return Publications(first.stream, batch, range(len(batch)))
 
 

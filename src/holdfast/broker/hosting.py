@@ -27,7 +27,7 @@ from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import Acknowledge, Credit, Detach
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse
-from holdfast.messages.publications import Accepted, Batch, Publication, Publish
+from holdfast.messages.publications import Accepted, Publication, Publish
 from holdfast.messages.session import Farewell, Heartbeat, Hello, Kind, Welcome
 from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import (
@@ -44,7 +44,7 @@ from holdfast.node.breach import Breach, brief
 from holdfast.node.interest import Interest
 from holdfast.node.node import Node
 from holdfast.overlay.transport import Send
-from holdfast.routing.port import ClientPort
+from holdfast.routing.port import ClientPort, Outstanding
 
 __all__ = ["Hosting"]
 
@@ -88,6 +88,7 @@ class Hosting:
         self._subscriptions = 0  #: how many there have been
         self._subscribers: dict[SubscriptionId, tuple[ClientPort, SubscriptionId]] = {}  #: by our own id
         self._answers: list[ClientPort] = []  #: whose events have been accepted since
+        self._recalled: dict[ClientPort, str] = {}  #: who must come again, and why
 
     def become_durable(self, plane: DurablePlane) -> None:
         """Some streams are logged."""
@@ -163,6 +164,7 @@ class Hosting:
         port.connection = connection
         port.session_upto = 0
         port.gone_at = None
+        self._forget_unanswered(port)
         self._sessions.assign(connection, port)
         self._counters.sessions += 1
         settings = self._settings
@@ -204,10 +206,17 @@ class Hosting:
         """A client is gone for good, and its subscriptions with it."""
         effects: Effects = []
         self._clients.remove(port)
+        self._forget_unanswered(port)
         for own in port.numbers.values():
             del self._subscribers[own]
             effects += self._withdraw(own)
         return effects
+
+    def _forget_unanswered(self, port: ClientPort) -> None:
+        """Whoever begins a session sends again what it has no answer for; the rest it may have heard elsewhere."""
+        if self._durable is not None:
+            self._durable.pubends.forget(port.name)
+            port.unsafe = Outstanding()
 
     def _withdraw(self, own: SubscriptionId) -> Effects:
         if self._durable is not None:
@@ -223,7 +232,7 @@ class Hosting:
     def on_message(self, port: ClientPort, message: Message) -> Effects:
         """A client in session says something."""
         if isinstance(message, Publish):
-            return self._on_publish(port, message.batch)
+            return self._on_publish(port, message)
         match message:
             case Heartbeat():
                 return []
@@ -361,20 +370,22 @@ class Hosting:
 
     # Publishing
 
-    def _on_publish(self, port: ClientPort, batch: Batch) -> Effects:
-        publications = batch.publications
+    def _on_publish(self, port: ClientPort, message: Publish) -> Effects:
+        publications = message.batch.publications
         if not publications:
             return []
         strangers = {publication.publisher for publication in publications} - {port.name}
         if strangers:
             raise Breach(f"an event under the name of {min(strangers)!r}")
+        home = self._home_of(port, message)
         admission = self._entrance.admit(port, publications)
         effects: Effects = []
         for admitted in admission.admitted:
             self._counters.published += len(admitted.events)
             if self._durable is not None and admitted.stream in self._durable.streams:
                 port.unsafe.add([publication.n for publication in admitted.batch.publications])
-                self._durable.publish(port, admitted.stream, admitted.batch.publications, admitted.events)
+                batch = admitted.batch.publications
+                self._durable.publish(port, admitted.stream, batch, admitted.events, home)
             elif admitted.stream in self._reliable:
                 if port.lapses_marked != self._node.lapses.heard:
                     effects += self._mark(port, admitted.batch.publications[0].n - 1)
@@ -395,6 +406,16 @@ class Hosting:
         assert port.connection is not None
         return [*effects, Send(port.connection, answers)] if answers else effects
 
+    def _home_of(self, port: ClientPort, message: Publish) -> str:
+        """Where a client's events are logged: always the same broker, as long as it lives."""
+        home = message.home or self._settings.name
+        if len(home.encode()) > self._settings.limits.publisher_bytes:
+            raise Breach("a home under a name that no broker can have")
+        if port.home not in (None, home):
+            raise Breach(f"{home!r} as the home of {port.name!r}, after {port.home!r}")
+        port.home = home
+        return home
+
     def on_safe(self, publications: list[Publication]) -> None:
         """Events of a reliable stream that clients of ours published are accepted."""
         for publication in publications:
@@ -406,6 +427,10 @@ class Hosting:
         """Events of a durable stream are on disk, or were refused."""
         port.unsafe.discard(numbers)
         self._answers.append(port)
+
+    def recall(self, port: ClientPort, reason: str) -> None:
+        """A client is to come again, and to send again what it has no answer for."""
+        self._recalled[port] = reason
 
     def on_lapse(self, lapse: Lapse) -> Effects:
         """Events may be missing: clients hear so, and others up to where ours have published."""
@@ -428,7 +453,18 @@ class Hosting:
             upto = min(port.unsafe.lowest - 1 if port.unsafe else port.accepted_upto, port.session_upto)
             if port.connection is not None and upto:
                 effects.append(Send(port.connection, [Accepted(upto)]))
-        return effects
+        return [*effects, *self._send_away()] if self._recalled else effects
+
+    def _send_away(self) -> Effects:
+        """End the sessions of those who must come again."""
+        assert self._durable is not None
+        recalled, self._recalled = self._recalled, {}
+        return [
+            effect
+            for port, reason in recalled.items()
+            if port.connection is not None
+            for effect in self._end(port.connection, Farewell.FULL, reason, self._durable.now)
+        ]
 
 
 def _asks_for_more(resume: Resume) -> bool:

@@ -59,6 +59,7 @@ class Settings:
     neighbours: tuple[Neighbour, ...] = ()
     streams: tuple[Stream, ...] = (Stream("default", ("#",)),)
     routing: Routing = Routing.FILTER
+    brokers: tuple[str, ...] = ()  #: all of the network, where they are known; (): nobody knows them
     home: str | None = None  #: of a leaf that joins a running network: the broker it joins
     address: str | None = None  #: where others may dial it, if they cannot know that from the start
     delta: int = 0  #: how many brokers or links may fail at a time [KJ §1]

@@ -62,4 +62,5 @@ def new_broker(
         )
         for other, beside in within_reach(parents, name, common["delta"] + 1)
     ]
-    return Broker(Settings(name, incarnation, tuple(neighbours), **common), recovered=recovered())
+    settings = Settings(name, incarnation, tuple(neighbours), brokers=tuple(parents), **common)
+    return Broker(settings, recovered=recovered())

@@ -98,9 +98,13 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A publisher hands events to its broker, in the order of their numbers."""
+    """A publisher hands events to a broker, in the order of their numbers.
+
+    ``home`` is the broker in whose pubends they are logged, wherever they are handed in; "": the one they are sent to.
+    """
 
     batch: Batch
+    home: str = ""
 
 
 @dataclass(frozen=True, slots=True)

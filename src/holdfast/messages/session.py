@@ -59,7 +59,7 @@ class Farewell(StrEnum):
     MISMATCH = "mismatch"  #: two brokers whose networks are configured differently
     NEEDLESS = "needless"  #: neither side needs this way to the other any more
     STOPPING = "stopping"  #: this node is shutting down; come back later
-    FULL = "full"  #: there is no room for another client; come back later
+    FULL = "full"  #: there is no room for another client, or was none for what it published; come back later
     OTHER = "other"  #: something a later version says
 
     @classmethod

@@ -93,6 +93,7 @@ class ClientPort(Port):
     __slots__ = (
         "accepted_upto",
         "gone_at",
+        "home",
         "incarnation",
         "lapses_marked",
         "last_number",
@@ -113,6 +114,7 @@ class ClientPort(Port):
             0  #: how many lapses had been heard of when others were last told up to where it published
         )
         self.last_number = 0  #: the highest number of an event it published
+        self.home: str | None = None  #: the broker its events are logged at, once it has published
         self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
         self.unsafe = Outstanding()  #: its events too few others are known to hold, or no disk
         self.accepted_upto = 0  #: where they end

@@ -95,7 +95,8 @@ class Network:
         self.broker(name)
         root = next(entry.name for entry in self.brokers if entry.parent is None)
         streams = tuple(each.stream(root) for each in self.streams)
-        return Settings(name, incarnation, tuple(self._places(name)), streams, **self.common)
+        names = tuple(entry.name for entry in self.brokers)
+        return Settings(name, incarnation, tuple(self._places(name)), streams, brokers=names, **self.common)
 
     def beside(self, name: str) -> list[BrokerEntry]:
         """The brokers beside one in the tree: its parent, then its children in the order of the file."""

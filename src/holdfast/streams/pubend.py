@@ -170,7 +170,7 @@ class Pubend:
     def take(self, publications: Sequence[Publication], now: int) -> Outcome:
         """One publisher's events, as it sends them itself: their numbers ascend, and nothing is missing before them."""
         publisher = publications[0].publisher
-        if publications[0].n <= self._last_number(publisher):
+        if publications[0].n <= self.last_number(publisher):
             return self.publish([Request(BEGIN, each) for each in publications], now)
         self._numbers[publisher] = publications[-1].n
         return Outcome(self._append(publications, now, is_one_publishers=True), [])
@@ -182,7 +182,7 @@ class Pubend:
         holes: dict[str, None] = {}
         for previous, publication in requests:
             publisher, n = publication.publisher, publication.n
-            last = self._last_number(publisher)
+            last = self.last_number(publisher)
             if n <= last:
                 self._answer_repeat(publisher, n, answers)
             elif publisher in holes:
@@ -209,7 +209,8 @@ class Pubend:
         self._appended.append(append)
         return append
 
-    def _last_number(self, publisher: str) -> int:
+    def last_number(self, publisher: str) -> int:
+        """The last that was taken of a publisher, on disk or on its way there; 0: nothing was."""
         on_its_way = self._numbers.get(publisher)
         if on_its_way is not None:
             return on_its_way

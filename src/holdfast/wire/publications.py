@@ -3,7 +3,7 @@
 A publication is encoded once per batch, however many receivers pick it; a frame is then put together from those
 pieces::
 
-    Publish         [ publication … ]
+    Publish         [ home, [ publication … ] ]
     Publications    [ stream, [ [copy, publication] … ] ]
     Deliveries      [ stream, [ [subscriptions, copy, publication] … ] ]
     publication     [ publisher, n, event as bytes ]
@@ -39,7 +39,7 @@ KINDS: Final = {33: Accepted, 34: Rejected}
 _encode = msgspec.msgpack.Encoder().encode
 
 _BOUNDED: Final = msgspec.Meta(max_length=PUBLICATIONS_MAX)
-_decode_publish = msgspec.msgpack.Decoder(Annotated[list[Publication], _BOUNDED]).decode
+_decode_publish = msgspec.msgpack.Decoder(tuple[str, Annotated[list[Publication], _BOUNDED]]).decode
 _decode_publications = msgspec.msgpack.Decoder(
     tuple[str, Annotated[list[tuple[Copy | None, Publication]], _BOUNDED]]
 ).decode
@@ -74,7 +74,7 @@ def _prefix(subscriptions: tuple[int, ...]) -> bytes:
 def encode_publish(message: Publish) -> bytes:
     """A publisher's batch, whole."""
     pieces = encoded_pieces(message.batch)
-    return b"".join([array_header(len(pieces)), *pieces])
+    return b"".join([b"\x92", _encode(message.home), array_header(len(pieces)), *pieces])
 
 
 def encode_publications(message: Publications) -> bytes:
@@ -135,7 +135,8 @@ def _copies(read: list[Copy | None]) -> Sequence[Copy | None] | None:
 
 def decode_publish(body: bytes | bytearray) -> Publish:
     """A publisher's batch."""
-    return Publish(Batch(_decode_publish(body)))
+    home, publications = _decode_publish(body)
+    return Publish(Batch(publications), home)
 
 
 def decode_publications(body: bytes | bytearray) -> Publications:

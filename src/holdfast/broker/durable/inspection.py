@@ -27,7 +27,7 @@ PINNING_MAX: Final = 8
 
 
 def durable_status(plane: DurablePlane) -> dict[str, Any]:
-    """The logs here, those that are read here, and how many subscriptions there are."""
+    """The logs here, those that are read here, how many subscriptions there are; and what waits for logs elsewhere."""
     readers = plane.readers.durable.values()
     away = [reader.away_since for reader in readers if reader.port is None]
     behind = {number for course in plane.courses.values() for number in course.hosted.catchups}
@@ -43,6 +43,10 @@ def durable_status(plane: DurablePlane) -> dict[str, Any]:
             "catching_up": sum(reader.number in behind for reader in readers),
             "away_longest_since": min(away, default=None),
         },
+        "elsewhere": [
+            {"broker": broker, "events": count, "reached": _is_reached(plane, broker)}
+            for broker, count in plane.pubends.unanswered_by_owner().items()
+        ],
         "gaps": dict(plane.readers.audience.gaps),
     }
 

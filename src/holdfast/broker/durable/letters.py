@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.course import Course
-from holdfast.broker.durable.names import broker_filter
+from holdfast.broker.durable.names import broker_filter, owner_in
 from holdfast.broker.durable.own import OwnPubend
 from holdfast.broker.durable.records import HOSTED, change
 from holdfast.clock import SECOND
@@ -131,10 +131,7 @@ class Letters:
                 row, then=lambda: self._begin(course, tick, own.core.incarnation, 0, own.core.created)
             )
             return
-        way = self._plane.ways.get(course.pubend)
-        if way is not None:
-            to = way.subscription.subscriber
-            self.post(Admit(to, self._me, course.pubend, since))
+        self.post(Admit(owner_in(course.pubend), self._me, course.pubend, since))
 
     def _on_admit(self, letter: Admit) -> None:
         own = self._plane.own.get(letter.pubend)
@@ -206,30 +203,15 @@ class Letters:
         if told != hosted.reported or not hosted.number:
             hosted.number += 1
             hosted.reported = told
-        row = hosted.row()
-        letter = Report("", self._me, course.pubend, hosted.number, *told)
-        self._plane.saving.add(change(HOSTED, course.pubend, row), then=lambda: self._send(course, letter))
+        letter = Report(owner_in(course.pubend), self._me, course.pubend, hosted.number, *told)
+        self._plane.saving.add(change(HOSTED, course.pubend, hosted.row()), then=lambda: self.post(letter))
         if told[0] - hosted.chopped > CHOP_EVERY:
             hosted.chopped = told[0]
             self._plane.emit(ChopMatches(course.pubend, told[0]))
 
-    def _send(self, course: Course, letter: Report | Resign) -> None:
-        """To the pubend, wherever it is."""
-        way = self._plane.ways.get(course.pubend)
-        if course.is_own:
-            to = self._me
-        elif way is None:
-            return
-        else:
-            to = way.subscription.subscriber
-        match letter:
-            case Report(_, origin, pubend, number, released, delivered):
-                self.post(Report(to, origin, pubend, number, released, delivered))
-            case Resign(_, origin, pubend, number):
-                self.post(Resign(to, origin, pubend, number))
-
     def _resign(self, course: Course) -> None:
-        self._send(course, Resign("", self._me, course.pubend, self._resigning[course.pubend]))
+        number = self._resigning[course.pubend]
+        self.post(Resign(owner_in(course.pubend), self._me, course.pubend, number))
 
     def _on_report(self, letter: Report) -> None:
         own = self._plane.own.get(letter.pubend)
@@ -314,11 +296,10 @@ class Letters:
     def claim(self, course: Course, tick: Tick) -> None:
         """Somebody here has consumed a pubend up to a tick we know nothing of."""
         own = self._plane.own.get(course.pubend)
-        way = self._plane.ways.get(course.pubend)
         if own is not None:
             self._claim_own(own, tick)
-        elif way is not None:
-            self.post(Claim(way.subscription.subscriber, self._me, course.pubend, tick))
+        else:
+            self.post(Claim(owner_in(course.pubend), self._me, course.pubend, tick))
 
     def _claim_own(self, own: OwnPubend, tick: Tick) -> None:
         if tick > self._plane.clock + CLAIM_MAX:

@@ -13,7 +13,16 @@ from urllib.parse import quote, unquote
 from holdfast.filters.expression import Filter
 from holdfast.filters.topic import TopicPattern
 
-__all__ = ["RESERVED", "broker_filter", "broker_in", "pubend_filter", "pubend_in", "pubend_name", "stream_in"]
+__all__ = [
+    "RESERVED",
+    "broker_filter",
+    "broker_in",
+    "owner_in",
+    "pubend_filter",
+    "pubend_in",
+    "pubend_name",
+    "stream_in",
+]
 
 #: What topics begin with that are not for events.
 RESERVED: Final = "$"
@@ -30,6 +39,11 @@ def pubend_name(stream: str, broker: str, k: int) -> str:
 def stream_in(pubend: str) -> str:
     """The stream a pubend is of."""
     return unquote(pubend.partition("@")[0])
+
+
+def owner_in(pubend: str) -> str:
+    """The broker a pubend is at, to which letters about it go."""
+    return unquote(pubend.partition("@")[2].rpartition("/")[0])
 
 
 def pubend_filter(pubend: str) -> Filter:

@@ -64,12 +64,15 @@ class OwnPubend:
         self.minima = Minima(reports=reports)
         self.is_begun = kept.upto > kept.created  #: it is on disk that there are events
         self.is_announced = False  #: the network knows it
-        self.held: list[tuple[Request, str | None]] = []  #: what came before it was
+        self.held: list[Publication] = []  #: what came from publishers here before it was open
+        self.early: dict[
+            tuple[str, str], None
+        ] = {}  #: and who asked from elsewhere: publishers, and their brokers
         #: Brokers that may know more of it than its log does, and have not been heard since we were started again.
         self.unheard: dict[str, None] = {}
         self.origins: dict[
-            str, str | None
-        ] = {}  #: from which broker a publisher's requests come; None: it is here
+            str, str
+        ] = {}  #: from which broker the last requests of a publisher came, if not from here
         self.refusals = 0
         self.refusal: str | None = None  #: why the disk would not take the last append, if it did not
         self.failure: str | None = None  #: nothing can be logged any more, and why

@@ -20,7 +20,7 @@ from holdfast.broker.durable.moving import Moving
 from holdfast.broker.durable.names import RESERVED, broker_in, pubend_in, stream_in
 from holdfast.broker.durable.operating import Operating
 from holdfast.broker.durable.own import OwnPubend
-from holdfast.broker.durable.pubends import OnSafe, Pubends
+from holdfast.broker.durable.pubends import OnSafe, Pubends, Recall
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.readers import Readers
 from holdfast.broker.durable.recovery import recover
@@ -94,6 +94,7 @@ class DurablePlane:
         counters: Counters,
         new_id: Callable[[], SubscriptionId],
         on_safe: OnSafe,
+        recall: Recall,
     ) -> None:
         self._settings = settings
         self._me = self.name = settings.name
@@ -111,7 +112,7 @@ class DurablePlane:
         self.moving = Moving(self)
         self.operating = Operating(self, settings.expire_after_ns)
         self.courses: dict[str, Course] = {}
-        self.pubends = Pubends(self, clients, counters, on_safe)
+        self.pubends = Pubends(self, settings.brokers, clients, counters, on_safe, recall)
         self.own = self.pubends.own
         self._announced: dict[
             SubscriptionId, Callable[[], None]
@@ -327,9 +328,10 @@ class DurablePlane:
         stream: str,
         publications: list[Publication],
         contents: Sequence[Content],
+        home: str,
     ) -> None:
-        """A client's events, all of one stream, and what is in them."""
-        self.pubends.publish(port, self.streams[stream], publications, contents)
+        """A client's events, all of one stream, and what is in them, to be logged at its home."""
+        self.pubends.publish(port, self.streams[stream], publications, contents, home)
 
     def hosts_for(self, stream: str) -> list[str]:
         """The brokers that have subscribers for a stream."""

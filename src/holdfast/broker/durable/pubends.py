@@ -1,17 +1,21 @@
 """The pubends of a broker, and its publishers on their way to a pubend, here or elsewhere [BZA §2; design.md §2].
 
-A publisher's events go to one pubend, which is made when the first of them comes. It takes events once the network
-knows it, and once whoever may know more of it than its own log has been heard.
+A publisher's events go to one pubend, at its home, wherever it hands them in; it is made when the first of them comes.
+It takes events once the network knows it, and once whoever may know more of it than its own log has been heard.
+
+A publisher that goes from broker to broker, and repeats what it has no answer for, may have asked from several. So
+what is known at once is answered to whoever asked, and what gets to the disk is told here, if the publisher is, and to
+the broker that asked last; whoever else has asked will ask again, and is told where it was logged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.clients import Clients
-from holdfast.broker.durable.names import pubend_filter
+from holdfast.broker.durable.names import owner_in, pubend_filter, pubend_name, stream_in
 from holdfast.broker.durable.own import OwnPubend, runs_of
 from holdfast.broker.durable.publishing import Errands, pubend_for
 from holdfast.broker.settings import Stream
@@ -23,7 +27,8 @@ from holdfast.messages.durable import BEGIN, Answers, Logged, Requests
 from holdfast.messages.message import Message
 from holdfast.messages.publications import PUBLICATIONS_MAX, Publication, Rejected
 from holdfast.messages.streams import Order
-from holdfast.overlay.transport import Send
+from holdfast.node.breach import brief
+from holdfast.overlay.transport import Log, Send
 from holdfast.routing.port import ClientPort
 from holdfast.streams.pubend import Answer, Hole, Kept, Receipt, Refusal, Request
 from holdfast.streams.storing import AppendEvents
@@ -31,7 +36,7 @@ from holdfast.streams.storing import AppendEvents
 if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
 
-__all__ = ["Pubends"]
+__all__ = ["OnSafe", "Pubends", "Recall"]
 
 #: So long a pubend waits at its start for brokers that may know more of it than its log does.
 HEAR_WITHIN_NS: Final = 2 * SECOND
@@ -39,23 +44,40 @@ HEAR_WITHIN_NS: Final = 2 * SECOND
 #: How a publisher's port is told that its events are on disk, or were refused.
 OnSafe = Callable[[ClientPort, Iterable[int]], None]
 
+#: How a publisher's port is told to come again, and why.
+Recall = Callable[[ClientPort, str], None]
+
 
 class Pubends:
     """Those that are here, by name."""
 
-    def __init__(self, plane: DurablePlane, clients: Clients, counters: Counters, on_safe: OnSafe) -> None:
+    def __init__(
+        self,
+        plane: DurablePlane,
+        brokers: Sequence[str],
+        clients: Clients,
+        counters: Counters,
+        on_safe: OnSafe,
+        recall: Recall,
+    ) -> None:
         self._plane = plane
+        self._brokers = frozenset(brokers)
         self._clients = clients
         self._counters = counters
         self._on_safe = on_safe
+        self._recall = recall
         self.own: dict[str, OwnPubend] = {}
-        self._errands = Errands(plane.name, self._request, self._tell)
+        self._errands = Errands(plane.name, plane.letters.post, self._tell, self._call_again)
         self._open_at: dict[str, Instant] = {}  #: pubends that wait for reports, and until when
 
     @property
     def unanswered(self) -> int:
         """How many events wait for a pubend elsewhere."""
         return self._errands.count
+
+    def unanswered_by_owner(self) -> dict[str, int]:
+        """The same, by the broker it is at."""
+        return self._errands.by_owner()
 
     # Making them
 
@@ -96,8 +118,11 @@ class Pubends:
         self._plane.touch(own.course)
         self._open_at.pop(own.core.name, None)
         held, own.held = own.held, []
-        for request, origin in held:
-            self._log(own, [request], origin)
+        for publication in held:
+            self._log(own, [Request(BEGIN, publication)], None)
+        early, own.early = own.early, {}
+        for publisher, origin in early:  # whoever asked from elsewhere has it all, and is asked for it
+            self._reply(own, [Hole(publisher, own.core.last_number(publisher))], origin)
 
     def repeat(self) -> None:
         """From time to time: whatever has waited long enough."""
@@ -113,50 +138,72 @@ class Pubends:
         stream: Stream,
         publications: list[Publication],
         contents: Sequence[Content],
+        home: str,
     ) -> None:
-        """A client's events, all of one stream, and what is in them."""
-        here = self._plane.name
-        pubend = pubend_for(stream, port.name, here)
-        if stream.order is Order.TOTAL and stream.sequencer not in (None, here):
-            self._errands.publish(pubend, port.name, publications, self._plane.now)
+        """A client's events, all of one stream, and what is in them.
+
+        ``home`` is the broker they are logged at, unless the stream is in total order.
+        """
+        pubend = pubend_for(stream, port.name, home)
+        if owner_in(pubend) != self._plane.name:
+            self._publish_elsewhere(pubend, port, publications)
             return
         own = self.own.get(pubend) or self.create(pubend, stream)
         if own.is_open:
-            own.origins[port.name] = None
-            self._append(own, *own.take(publications, contents, self._plane.clock))
+            own.origins.pop(port.name, None)
+            self._append(own, own.take(publications, contents, self._plane.clock), None)
         else:
             self._log(own, [Request(BEGIN, each) for each in publications], None)
 
+    def _publish_elsewhere(self, pubend: str, port: ClientPort, publications: list[Publication]) -> None:
+        owner = owner_in(pubend)
+        if self._brokers and owner not in self._brokers and owner not in self._plane.brokers:
+            reason = f"the home of {port.name} is {owner!r}, and no broker of this network is called so"
+            here = self._plane.name
+            self._tell(Answers(here, here, pubend, 0, port.name, refused=_refusals(publications, reason)))
+        else:
+            self._errands.publish(pubend, port.name, publications, self._plane.now)
+
     def _log(self, own: OwnPubend, requests: Sequence[Request], origin: str | None) -> None:
-        for request in requests:
-            own.origins[request.publication.publisher] = origin
+        for _, publication in requests:
+            if origin is None:
+                own.origins.pop(publication.publisher, None)
+            else:
+                own.origins[publication.publisher] = origin
         if own.failure is not None:
             reason = own.failure
-            self.answer(own, [Refusal(each.publisher, each.n, reason) for _, each in requests])
+            self._reply(own, [Refusal(each.publisher, each.n, reason) for _, each in requests], origin)
         elif own.is_open:
-            self._append(own, *own.publish(requests, self._plane.clock))
+            self._append(own, own.publish(requests, self._plane.clock), origin)
+        elif origin is None:
+            own.held += [publication for _, publication in requests]
         else:
-            own.held += [(request, origin) for request in requests]
+            own.early |= {(each.publisher, origin): None for _, each in requests}
 
-    def _append(self, own: OwnPubend, append: AppendEvents | None, answers: Sequence[Answer]) -> None:
+    def _append(
+        self, own: OwnPubend, outcome: tuple[AppendEvents | None, Sequence[Answer]], origin: str | None
+    ) -> None:
+        append, answers = outcome
         if append is not None:
             self._plane.emit(append)
-        self.answer(own, answers)
+        self._reply(own, answers, origin)
+
+    def _reply(self, own: OwnPubend, answers: Sequence[Answer], origin: str | None) -> None:
+        """What can be said at once, to whoever asked."""
+        for publisher, part in _parted(answers):
+            letter = self._as_letter(own, publisher, origin or self._plane.name, part)
+            if origin is None:
+                self._tell(letter)
+            else:
+                self._plane.letters.post(letter)
 
     def answer(self, own: OwnPubend, answers: Sequence[Answer]) -> None:
-        """Answers of a pubend of ours, to publishers here or to the broker they are at."""
-        by_publisher: dict[str, list[Answer]] = {}
-        for answer in answers:
-            by_publisher.setdefault(answer.publisher, []).append(answer)
-        for publisher, found in by_publisher.items():
+        """What became of events on their way to the disk, to their publishers, wherever these may be."""
+        for publisher, part in _parted(answers):
+            self._tell(self._as_letter(own, publisher, self._plane.name, part))
             origin = own.origins.get(publisher)
-            for first in range(0, len(found), PUBLICATIONS_MAX):
-                part = found[first : first + PUBLICATIONS_MAX]
-                letter = self._as_letter(own, publisher, origin or self._plane.name, part)
-                if origin is None:
-                    self._tell(letter)
-                else:
-                    self._plane.letters.post(letter)
+            if origin is not None:
+                self._plane.letters.post(self._as_letter(own, publisher, origin, part))
 
     def _as_letter(self, own: OwnPubend, publisher: str, to: str, answers: Sequence[Answer]) -> Answers:
         receipts = [each for each in answers if isinstance(each, Receipt)]
@@ -191,19 +238,12 @@ class Pubends:
 
     # Elsewhere
 
-    def _request(self, pubend: str, letter: Requests) -> None:
-        """Requests for a pubend elsewhere."""
-        way = self._plane.ways.get(pubend)
-        if way is not None:
-            to = way.subscription.subscriber
-            self._plane.letters.post(Requests(to, self._plane.name, pubend, letter.previous, letter.batch))
-
     def on_requests(self, letter: Requests) -> None:
         """Publishers at another broker publish here.
 
         :raises MalformedEvent: if an event cannot be read; nothing is logged then.
         """
-        own = self.own.get(letter.pubend)
+        own = self.own.get(letter.pubend) or self._create_for(letter)
         if own is None:
             return
         for publication in letter.batch.publications:
@@ -211,6 +251,60 @@ class Pubends:
         pairs = zip(letter.previous, letter.batch.publications, strict=True)
         self._log(own, [Request(*pair) for pair in pairs], letter.origin)
 
+    def _create_for(self, letter: Requests) -> OwnPubend | None:
+        """The first event for a pubend of ours comes by letter; None: there can be no such pubend.
+
+        That is said if it would be ours; whether somebody else has logged an event only that one knows.
+        """
+        pubend, here = letter.pubend, self._plane.name
+        stream = self._plane.streams.get(stream_in(pubend))
+        if stream is not None and pubend in _names(stream, here):
+            return self.create(pubend, stream)
+        fields = {"pubend": brief(pubend), "from": letter.origin}
+        self._plane.emit(Log("warning", "events for a pubend that is not here", fields))
+        if owner_in(pubend) == here:
+            reason = f"{here} has no pubend {brief(pubend)}: the brokers are configured differently"
+            requests = letter.batch.publications
+            for publisher in dict.fromkeys(each.publisher for each in requests):
+                refused = _refusals([each for each in requests if each.publisher == publisher], reason)
+                self._plane.letters.post(Answers(letter.origin, here, pubend, 0, publisher, refused=refused))
+        return None
+
     def on_answers(self, letter: Answers) -> None:
         """A pubend elsewhere has answered."""
         self._errands.on_answers(letter, self._plane.now)
+
+    # Coming and going
+
+    def forget(self, publisher: str) -> None:
+        """A publisher is gone from here, or has come again: it will repeat what it has no answer for."""
+        self._errands.forget(publisher)
+
+    def _call_again(self, publisher: str) -> None:
+        self.forget(publisher)
+        port = self._clients.get(publisher)
+        if port is not None:
+            self._recall(port, "there was no room for all that waits for another broker, and is again")
+
+
+def _parted(answers: Sequence[Answer]) -> Iterator[tuple[str, list[Answer]]]:
+    """By publisher, and as many as fit in a message."""
+    found: dict[str, list[Answer]] = {}
+    for answer in answers:
+        found.setdefault(answer.publisher, []).append(answer)
+    for publisher, each in found.items():
+        for first in range(0, len(each), PUBLICATIONS_MAX):
+            yield publisher, each[first : first + PUBLICATIONS_MAX]
+
+
+def _names(stream: Stream, here: str) -> list[str]:
+    """What the pubends of a stream may be called here; that of total order is there from the start, or elsewhere."""
+    return (
+        []
+        if stream.order is Order.TOTAL
+        else [pubend_name(stream.name, here, k) for k in range(stream.pubends)]
+    )
+
+
+def _refusals(publications: Sequence[Publication], reason: str) -> tuple[tuple[int, str], ...]:
+    return tuple((each.n, reason) for each in publications)

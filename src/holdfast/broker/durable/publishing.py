@@ -1,18 +1,22 @@
 """Publishers of a broker, on their way to a pubend and back [design.md §2].
 
-A pubend of the broker's own is asked at once. Another one is asked by letters, which may be lost, repeated and
-overtaken: what has no answer is kept and sent again, from the first, and the pubend knows what it has had.
+A pubend of the broker's own is asked at once. Another one, the sequencer's or that of a publisher whose home is
+elsewhere, is asked by letters, which may be lost, repeated and overtaken: what has no answer is kept and sent again,
+from the first, and the pubend knows what it has had.
+
+What is kept is bounded. What does not fit is not taken, nor is anything behind it, so that no event overtakes another;
+its publisher still has it, and is asked to come again when there is room.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 from zlib import crc32
 
-from holdfast.broker.durable.names import pubend_name
+from holdfast.broker.durable.names import owner_in, pubend_name
 from holdfast.broker.settings import Stream
 from holdfast.clock import SECOND, Instant
 from holdfast.messages.durable import BEGIN, Answers, Requests, Run
@@ -27,12 +31,17 @@ REPEAT_NS: Final = SECOND
 #: One letter carries so many requests.
 REQUESTS_MAX: Final = 500
 
+#: So much waits for one pubend, of one publisher; and of all together. An event takes more memory than its bytes.
+ERRAND_BYTES_MAX: Final = 64 << 20
+ERRANDS_BYTES_MAX: Final = 256 << 20
+EVENT_OVERHEAD: Final = 200
 
-def pubend_for(stream: Stream, publisher: str, here: str) -> str:
+
+def pubend_for(stream: Stream, publisher: str, home: str) -> str:
     """The pubend a publisher's events go to: always the same one, so that they stay in order."""
     if stream.order is Order.TOTAL:
-        return pubend_name(stream.name, stream.sequencer or here, 0)
-    return pubend_name(stream.name, here, crc32(publisher.encode()) % stream.pubends)
+        return pubend_name(stream.name, stream.sequencer or home, 0)
+    return pubend_name(stream.name, home, crc32(publisher.encode()) % stream.pubends)
 
 
 class Errand:
@@ -40,6 +49,8 @@ class Errand:
 
     def __init__(self) -> None:
         self.unanswered: deque[Publication] = deque()
+        self.size = 0  #: of those, in memory
+        self.is_full = False  #: something did not fit, and what came behind it was not taken either
         self._sent = 0  #: so many of those were sent
         self._last = BEGIN  #: the number sent before the next
         self.repeat_at: Instant = 0
@@ -49,10 +60,12 @@ class Errand:
         last = self.unanswered[-1].n if self.unanswered else 0
         if publications[0].n > last:
             self.unanswered += publications
+            self.size += sum(map(_size, publications))
             return
         waiting = {each.n: each for each in (*publications, *self.unanswered)}
         if len(waiting) > len(self.unanswered):
             self.unanswered = deque(waiting[n] for n in sorted(waiting))
+            self.size = sum(map(_size, self.unanswered))
             self.restart()
 
     def restart(self) -> None:
@@ -74,43 +87,70 @@ class Errand:
     def answered(self, numbers: set[int], now: Instant) -> None:
         """These have their answers."""
         while self.unanswered and self.unanswered[0].n in numbers:
-            self.unanswered.popleft()
+            self.size -= _size(self.unanswered.popleft())
             self._sent = max(0, self._sent - 1)
         self.repeat_at = now + REPEAT_NS
 
 
 class Errands:
-    """All publishers, all pubends elsewhere. ``post`` sends a letter, ``answer`` tells a publisher here."""
+    """All publishers, all pubends elsewhere.
+
+    ``post`` sends a letter, ``answer`` tells a publisher here, and ``recall`` asks one to send everything again.
+    """
 
     def __init__(
-        self, here: str, post: Callable[[str, Requests], None], answer: Callable[[Answers], None]
+        self,
+        here: str,
+        post: Callable[[Requests], None],
+        answer: Callable[[Answers], None],
+        recall: Callable[[str], None],
     ) -> None:
         self._here = here
         self._post = post
         self._answer = answer
-        self._errands: dict[tuple[str, str], Errand] = {}
+        self._recall = recall
+        self._errands: dict[str, dict[str, Errand]] = {}  #: by publisher and pubend
+        self._size = 0  #: of all of them
 
     @property
     def count(self) -> int:
         """How many events have no answer."""
-        return sum(len(errand.unanswered) for errand in self._errands.values())
+        return sum(len(errand.unanswered) for _, _, errand in self._all())
+
+    def by_owner(self) -> dict[str, int]:
+        """How many wait for each broker."""
+        found: dict[str, int] = {}
+        for _, pubend, errand in self._all():
+            owner = owner_in(pubend)
+            found[owner] = found.get(owner, 0) + len(errand.unanswered)
+        return found
+
+    def _all(self) -> Iterator[tuple[str, str, Errand]]:
+        for publisher, errands in self._errands.items():
+            for pubend, errand in errands.items():
+                yield publisher, pubend, errand
 
     def publish(self, pubend: str, publisher: str, publications: Sequence[Publication], now: Instant) -> None:
         """A publisher's events for a pubend elsewhere."""
-        errand = self._errands.setdefault((pubend, publisher), Errand())
-        errand.add(publications)
-        self._send(pubend, errand, now)
+        errand = self._errands.setdefault(publisher, {}).setdefault(pubend, Errand())
+        before, more = errand.size, sum(map(_size, publications))
+        errand.is_full |= before + more > ERRAND_BYTES_MAX or self._size + more > ERRANDS_BYTES_MAX
+        if not errand.is_full:
+            errand.add(publications)
+            self._size += errand.size - before
+            self._send(pubend, errand, now)
 
     def _send(self, pubend: str, errand: Errand, now: Instant) -> None:
         while True:
             previous, publications = errand.next_requests(now)
             if not publications:
                 return
-            self._post(pubend, Requests("", self._here, pubend, previous, Batch(publications)))
+            self._post(Requests(owner_in(pubend), self._here, pubend, previous, Batch(publications)))
 
     def on_answers(self, answers: Answers, now: Instant) -> None:
         """What became of requests."""
-        errand = self._errands.get((answers.pubend, answers.publisher))
+        publisher, pubend = answers.publisher, answers.pubend
+        errand = self._errands.get(publisher, {}).get(pubend)
         if errand is None:
             return
         runs = (*answers.logged, *answers.repeats)
@@ -122,19 +162,36 @@ class Errands:
         }
         if news:
             self._answer(_about(answers, news))
+        before = errand.size
         errand.answered(news, now)
+        self._size += errand.size - before
         if answers.hole is not None and errand.unanswered:
             errand.restart()
-            self._send(answers.pubend, errand, now)
-        if not errand.unanswered:
-            del self._errands[answers.pubend, answers.publisher]
+            self._send(pubend, errand, now)
+        if not errand.unanswered and not errand.is_full:
+            del self._errands[publisher][pubend]
+            if not self._errands[publisher]:
+                del self._errands[publisher]
 
     def repeat(self, now: Instant) -> None:
-        """What has waited for long is sent again."""
-        for (pubend, _), errand in self._errands.items():
+        """What has waited for long is sent again; and who had more than there was room for may come again."""
+        for _, pubend, errand in self._all():
             if errand.unanswered and now >= errand.repeat_at:
                 errand.restart()
                 self._send(pubend, errand, now)
+        if self._size <= ERRANDS_BYTES_MAX // 2:
+            full = [(publisher, errand.size) for publisher, _, errand in self._all() if errand.is_full]
+            for publisher in dict.fromkeys(each for each, size in full if size <= ERRAND_BYTES_MAX // 2):
+                self._recall(publisher)
+
+    def forget(self, publisher: str) -> None:
+        """It is gone, or has come again and will send again whatever it has no answer for."""
+        for errand in self._errands.pop(publisher, {}).values():
+            self._size -= errand.size
+
+
+def _size(publication: Publication) -> int:
+    return len(publication.event) + EVENT_OVERHEAD
 
 
 def _about(answers: Answers, numbers: set[int]) -> Answers:
