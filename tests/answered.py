@@ -37,7 +37,7 @@ def deliveries(publisher: str, *numbers: int, to: tuple[int, ...] = (1,)) -> Del
 
 
 class Answered:
-    """One client, called ``peer`` unless told otherwise; the test speaks for its broker, ``b``."""
+    """One client, called ``peer`` unless told otherwise; the test speaks for its broker, ``b`` unless told so."""
 
     def __init__(self, *, name: str = "peer", order: Order = Order.FIFO, **settings: Any) -> None:
         self.order = order
@@ -71,7 +71,7 @@ class Answered:
         self.said = []
         return self.step(Connected(self.connection, ""))
 
-    def welcome(self, last_number: int = 0, **fields: Any) -> list[Any]:
+    def welcome(self, last_number: int = 0, node: str = "b", **fields: Any) -> list[Any]:
         """The broker answers the Hello."""
         [hello] = [message for message in self.said if isinstance(message, Hello)]
         chosen: dict[str, Any] = {
@@ -81,7 +81,7 @@ class Answered:
             "streams": (StreamOrder("default", self.order),),
             **fields,
         }
-        return self.say(Welcome("b", incarnation=1, last_number=last_number, **chosen))
+        return self.say(Welcome(node, incarnation=1, last_number=last_number, **chosen))
 
     def open(self) -> None:
         """From nothing to a session."""

@@ -118,6 +118,53 @@ def test_b1_4_what_was_published_before_a_crash_is_not_published_again(
             items.get(timeout=0.05)
 
 
+def test_b1_4_what_was_published_before_a_crash_is_not_published_again_through_another_broker(
+    database: UserDatabase, mine: Any, net: memory.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outbox knows its home, where it is known what was logged: no event twice, and all in order."""
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        outbox.add("orders/eu", {"i": 0})
+    with sync.connect(net.url, name="reader") as reader, reader.subscribe("orders/#") as items:
+        with sync.connect(net.url, broker="b2", name="shop") as network, monkeypatch.context() as dying:
+
+            def die(*arguments: object) -> None:
+                raise KeyError("the process died between the receipts and the deletion")
+
+            dying.setattr(outbox, "_delete", die)
+            with pytest.raises(KeyError):
+                outbox.relay(network)
+        with closing(database.connect()) as other:
+            again = database.outbox(other, "shop")
+            with database.transaction(other):
+                again.add("orders/eu", {"i": 1})
+            with sync.connect(net.url, broker="b1", name="shop") as network:
+                assert again.relay(network) == 2
+                assert network.home == "b2"
+        found = taken(items, 2)
+        assert amounts(found) == [0, 1]
+        assert {item.pubend for item in found if isinstance(item, LoggedEvent)} == {"orders@b2/0"}
+        with pytest.raises(holdfast.TimedOut):
+            items.get(timeout=0.05)
+
+
+def test_an_outbox_is_not_relayed_by_who_has_published_elsewhere(
+    database: UserDatabase, mine: Any, net: memory.Network
+) -> None:
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        outbox.add("orders/eu", {"i": 0})
+    with sync.connect(net.url, broker="b1", name="shop") as network:
+        assert outbox.relay(network) == 1
+    with database.transaction(mine):
+        outbox.add("orders/eu", {"i": 1})
+    with sync.connect(net.url, broker="b2", name="shop") as network:
+        network.publish("orders/eu")
+        with pytest.raises(holdfast.InvalidOption, match="home: is 'b2': something has been published"):
+            outbox.relay(network)
+    assert left(database, mine) == 1
+
+
 def test_what_has_no_receipt_in_time_is_asked_for_again(
     database: UserDatabase, mine: Any, net: memory.Network
 ) -> None:

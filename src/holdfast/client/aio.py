@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -62,28 +62,33 @@ class Connecting:
 
 
 def connect(
-    url: str,
+    url: str | Sequence[str],
     *,
     name: str | None = None,
     timeout: float | None = DEFAULT_TIMEOUT,
     state: str | Path | None = None,
-    broker: str | None = None,
+    broker: str | Sequence[str] | None = None,
     insecure: bool = False,
     member: bool = True,
     listen: str | None = None,
 ) -> Connecting:
     """A connection to a network: enter it with ``async with``, or await it.
 
+    With several URLs, of brokers of one network, each is tried in turn, at first and whenever a session is lost.
     ``name`` is who publishes; a client under a name that is connected already takes over from the other. Without, the
     client has a name nobody had before. ``state`` is a folder of this client's own, where it keeps its numbers;
-    ``broker`` chooses one of a network inside this process; ``insecure`` allows an address beyond this machine, though
-    there is no TLS yet. Where a stream is reliable the client becomes a node of the network, which reaches past its
-    broker when that fails, unless ``member`` is false; ``listen``, host:port, lets other nodes dial it.
+    ``broker`` chooses one of a network inside this process, or several; ``insecure`` allows an address beyond this
+    machine, though there is no TLS yet. Where a stream is reliable the client becomes a node of the network, which
+    reaches past its broker when that fails, unless ``member`` is false; ``listen``, host:port, lets others dial it.
 
     :raises InvalidUrl: at once; so is InvalidOption.
     :raises Unreachable: on entering or awaiting, if there is no session in time.
     """
-    way = way_to(url, broker, insecure=insecure)
+    urls = [url] if isinstance(url, str) else list(url)
+    chosen = [broker] if broker is None or isinstance(broker, str) else list(broker)
+    if not urls or not chosen:
+        raise InvalidOption("url" if not urls else "broker", "names no broker")
+    way, *others = [way_to(each, name, insecure=insecure) for each in urls for name in chosen]
     listening = None if listen is None else way.listen(listen)
     if name is not None:
         check_name("name", name)
@@ -95,8 +100,9 @@ def connect(
     def make() -> Network:
         incarnation, numbers = _identity(name, None if state is None else Path(state))
         mine = name or f"client-{uuid.uuid4().hex}"
-        settings = Settings(mine, incarnation, way.broker, is_member=member)
-        return Network(settings, numbers, way.dial, url, listening)
+        further = tuple(each.broker for each in others)
+        settings = Settings(mine, incarnation, way.broker, is_member=member, others=further)
+        return Network(settings, numbers, way.dial, ", ".join(urls), listening)
 
     return Connecting(make, timeout)
 

@@ -13,10 +13,10 @@ from holdfast.client.aio_publishing import Attributes, Outbox, Publisher, Receip
 from holdfast.client.aio_subscription import Subscription
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
 from holdfast.client.errors import Closed, InvalidOption, TakenOver, TimedOut, Unreachable
-from holdfast.client.input import Leave, Open, Submit
+from holdfast.client.input import Leave, Open, SetHome, Submit
 from holdfast.client.newcomer import Newcomer
 from holdfast.client.numbers import Numbers
-from holdfast.client.options import Acknowledging, OnGap, OnUpgrade, Options, Start
+from holdfast.client.options import Acknowledging, OnGap, OnUpgrade, Options, Start, check_name
 from holdfast.client.port import Dial, Listen, Port
 from holdfast.client.protocol import ClientCore
 from holdfast.client.refusal import refusal
@@ -52,6 +52,7 @@ class Network:
         self.broker = ""  #: the name of the broker, once known
         self.reason = "no answer"  #: why there is no session, where there is none
         self._numbers = numbers
+        self._home = ""  #: as the application has set it
         self._failure: HoldfastError | None = None
         self._subscriptions: dict[int, Subscription] = {}
         self._last_subscription = 0
@@ -72,6 +73,26 @@ class Network:
     def is_ready(self) -> bool:
         """Whether there is a session with a broker now."""
         return self.state is State.READY
+
+    @property
+    def home(self) -> str:
+        """The broker that logs what is published here, wherever the client is connected; "": none yet.
+
+        It is the first that an event is sent to. A process that goes on under a name, and may repeat what an earlier
+        one has published, sets it to the home that one had, before it publishes.
+
+        :raises InvalidOption: if it is set, and something has been published.
+        """
+        return self._home or self._core.ledger.home
+
+    @home.setter
+    def home(self, broker: str) -> None:
+        check_name("home", broker)
+        if broker != self.home:
+            if self._numbers.last:
+                raise InvalidOption("home", f"is {self.home or 'chosen'!r}: something has been published")
+            self._home = broker
+            self.submit(SetHome(broker))
 
     @property
     def is_member(self) -> bool:
@@ -226,6 +247,8 @@ class Network:
         """What may keep acknowledgements from coming, for an error's text."""
         if not self.is_ready:
             return f"; there is no session: {self.reason}"
+        if self.home not in ("", self.broker):
+            return f"; events are logged at {self.home}, which {self.broker} may not reach"
         full = [repr(each.filter) for each in self._subscriptions.values() if each.is_full]
         if full:
             return f"; this client does not read while the buffer of {', '.join(full)} is full: take items"

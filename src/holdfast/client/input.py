@@ -10,7 +10,17 @@ from holdfast.messages.ticks import Tick
 from holdfast.overlay.transport import TransportInput
 from holdfast.streams.checkpoint_token import Token
 
-__all__ = ["AddSubscription", "Commit", "Consumed", "EndSubscription", "Input", "Leave", "Open", "Submit"]
+__all__ = [
+    "AddSubscription",
+    "Commit",
+    "Consumed",
+    "EndSubscription",
+    "Input",
+    "Leave",
+    "Open",
+    "SetHome",
+    "Submit",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,13 @@ class Open:
     """Connect, and stay connected; ``address`` is where other nodes can dial us, if they can."""
 
     address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetHome:
+    """Events are logged at this broker, as those of an earlier life were; to be said before the first ``Submit``."""
+
+    broker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +99,6 @@ class Leave:
     """Say goodbye and end."""
 
 
-Input = TransportInput | Open | Submit | AddSubscription | EndSubscription | Consumed | Commit | Leave
+Input = (
+    TransportInput | Open | SetHome | Submit | AddSubscription | EndSubscription | Consumed | Commit | Leave
+)

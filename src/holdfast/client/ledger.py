@@ -44,6 +44,7 @@ class Ledger:
         self.inbox = Inbox()
         self.logged = LoggedStreams(self.inbox)
         self.outbox = Outbox(unacknowledged_max)
+        self.home = ""  #: the broker our events are logged at: the first they were sent to; "": none was
         #: Subscriptions that are over and not yet forgotten by the network.
         self.ending: dict[int, Subscription] = {}
         self._detaching: dict[int, None] = {}  #: durable ones that are left, and kept by the broker

@@ -15,7 +15,16 @@ from holdfast.client.backoff import Dials
 from holdfast.client.effect import Acknowledged, Away, Ended, Ready
 from holdfast.client.handing import Handing
 from holdfast.client.inbox import Subscription
-from holdfast.client.input import AddSubscription, Commit, Consumed, EndSubscription, Leave, Open, Submit
+from holdfast.client.input import (
+    AddSubscription,
+    Commit,
+    Consumed,
+    EndSubscription,
+    Leave,
+    Open,
+    SetHome,
+    Submit,
+)
 from holdfast.client.ledger import Ledger
 from holdfast.client.pausing import Pausing
 from holdfast.client.settings import Settings
@@ -146,6 +155,9 @@ class MemberCore(Host):
                 return [*self.node.spread.unsubscribe(self.ledger.id(number))] if is_ending else []
             case Commit():
                 return []  # of a subscription that has been refused meanwhile
+            case SetHome(broker):
+                self.ledger.home = broker  # nothing is logged where there are members
+                return []
             case Leave():
                 return self._leave()
             case _:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from holdfast.client.input import Open
+from holdfast.client.ledger import Ledger
 from holdfast.client.member import MemberCore
 from holdfast.client.membership import membership_of
 from holdfast.client.protocol import ClientCore
@@ -44,6 +45,11 @@ class Newcomer:
         return self._core.is_ready
 
     @property
+    def ledger(self) -> Ledger:
+        """What the application has asked for, and is owed."""
+        return self._core.ledger
+
+    @property
     def unacknowledged(self) -> int:
         """How many submitted events wait for their acknowledgement."""
         return self._core.unacknowledged
@@ -68,7 +74,8 @@ class Newcomer:
         return effects
 
     def _become_member(self, core: ClientCore, connection: int, welcome: Welcome, now: Instant) -> list[Any]:
-        membership = membership_of(self._settings, welcome, self._address)
+        settings = replace(self._settings, broker=core.address)
+        membership = membership_of(settings, welcome, self._address)
         core.ledger.incarnation = membership.incarnation
         assert welcome.invitation is not None
         probe_ns = membership.probe_every_ns

@@ -86,17 +86,17 @@ def _number(publication: Publication) -> int:
     return publication.n
 
 
-def publishes(publications: list[Publication]) -> list[Message]:
-    """Publications as messages none of which is large."""
+def publishes(publications: list[Publication], home: str = "") -> list[Message]:
+    """Publications as messages none of which is large; ``home``, if they are not logged where they are sent."""
     messages: list[Message] = []
     batch: list[Publication] = []
     size = 0
     for publication in publications:
         if size + len(publication.event) > PUBLISH_BYTES_MAX or len(batch) == PUBLISH_EVENTS_MAX:
-            messages += [Publish(Batch(batch))] if batch else []
+            messages += [Publish(Batch(batch), home)] if batch else []
             batch, size = [], 0
         batch.append(publication)
         size += len(publication.event)
     if batch:
-        messages.append(Publish(Batch(batch)))
+        messages.append(Publish(Batch(batch), home))
     return messages

@@ -9,7 +9,8 @@
         outbox.relay(network)
 
 A relay gives each event its number before it publishes it first, and keeps it until there is a receipt. So what is
-published again after a crash has the number it had, and its pubend knows it: every event is logged once. Numbers are
+published again after a crash has the number it had, and goes to the broker it went to, the outbox's home, through
+whichever broker it is relayed; its pubend there knows it: every event is logged once. Numbers are
 given in the order in which rows were added, but only to rows that can be seen: where two transactions run at once, the
 one that added first may commit last.
 
@@ -42,6 +43,7 @@ __all__ = ["OutboxTable", "PostgresOutbox", "SqliteOutbox"]
 BATCH: Final = 500
 
 _LOCK = "UPDATE holdfast_outbox_numbers SET last = last WHERE outbox = ?"
+_HOME = "SELECT home FROM holdfast_outbox_numbers WHERE outbox = ?"
 _LAST = "SELECT last FROM holdfast_outbox_numbers WHERE outbox = ?"
 _FRESH = "SELECT id FROM holdfast_outbox WHERE outbox = ? AND n IS NULL ORDER BY id LIMIT ?"
 _NUMBERED = "SELECT n, event FROM holdfast_outbox WHERE outbox = ? AND n IS NOT NULL ORDER BY n LIMIT ?"
@@ -59,7 +61,7 @@ class OutboxTable:
             f" n BIGINT, event {database.blob} NOT NULL)",
             "CREATE INDEX IF NOT EXISTS holdfast_outbox_n ON holdfast_outbox (outbox, n)",
             "CREATE TABLE IF NOT EXISTS holdfast_outbox_numbers"
-            " (outbox TEXT PRIMARY KEY, last BIGINT NOT NULL)",
+            " (outbox TEXT PRIMARY KEY, last BIGINT NOT NULL, home TEXT NOT NULL)",
         )
 
     def add(
@@ -89,7 +91,7 @@ class OutboxTable:
             raise InvalidOption("network", f"is connected as {network.name!r}; expected {self.name!r}")
         relayed = 0
         while True:
-            rows = [(n, event) for n, event in self._numbered() if n not in self._refused]
+            rows = [(n, event) for n, event in self._numbered(network) if n not in self._refused]
             if not rows:
                 break
             relayed += self._publish(network, rows, timeout)
@@ -102,17 +104,20 @@ class OutboxTable:
         self._refused.pop(n, None)
         self._delete([n])
 
-    def _numbered(self) -> list[tuple[Any, ...]]:
-        """The events that come next, each with its number, which it keeps."""
+    def _numbered(self, network: Network) -> list[tuple[Any, ...]]:
+        """The events that come next, each with its number, which it keeps; the network is told where they go."""
         if not self._database.look("SELECT id FROM holdfast_outbox WHERE outbox = ? LIMIT 1", self.name):
             return []
         with self._database.transaction():
             self._database.run(
-                "INSERT INTO holdfast_outbox_numbers (outbox, last)"
-                f" VALUES (?, {self._database.microseconds}) ON CONFLICT (outbox) DO NOTHING",
+                "INSERT INTO holdfast_outbox_numbers (outbox, last, home)"
+                f" VALUES (?, {self._database.microseconds}, ?) ON CONFLICT (outbox) DO NOTHING",
                 self.name,
+                network.home or network.broker,
             )
             self._database.run(_LOCK, self.name)
+            [(home,)] = self._database.run(_HOME, self.name)
+            network.home = home
             [(last,)] = self._database.run(_LAST, self.name)
             for (row,) in self._database.run(_FRESH, self.name, BATCH):
                 last += 1

@@ -8,6 +8,9 @@ since, a gap says so.
 What was delivered and not yet consumed is bounded: past a subscription's buffer the client stops reading, and the
 broker sees a slow subscriber. Of streams that are logged it sends no more than that (``reading``), and goes on after an
 interruption where the client stood.
+
+A client may know several brokers, and goes from one to the next. Its events are logged at its *home* all the same, the
+broker the first of them was sent to: there it is known what of them had arrived, and there they stay in order.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from holdfast.client.input import (
     Input,
     Leave,
     Open,
+    SetHome,
     Submit,
 )
 from holdfast.client.ledger import Ledger
@@ -90,6 +94,8 @@ class ClientCore:
         self._session: Session | None = None
         self._broker: str | None = None
         self._dialling = False
+        self._brokers = (settings.broker, *settings.others)
+        self._dials = 0  #: that came to nothing, or to a session that was lost
         self._session_seq = 0
         self._backoff = Backoff(settings.name, settings.backoff_min_ns, settings.backoff_max_ns)
         self._dial_at: Instant | None = None
@@ -98,6 +104,11 @@ class ClientCore:
 
         self._inbox = self.ledger.inbox
         self._outbox = self.ledger.outbox
+
+    @property
+    def address(self) -> str:
+        """The broker that is dialled, or is spoken with."""
+        return self._brokers[self._dials % len(self._brokers)]
 
     @property
     def unacknowledged(self) -> int:
@@ -123,6 +134,9 @@ class ClientCore:
                 return self._on_received(connection, messages, now)
             case Submit(publications):
                 return self._on_submit(publications, now)
+            case SetHome(broker):
+                self.ledger.home = broker
+                return []
             case Consumed(number, count, logged):
                 return self._on_consumed(number, count, logged, now)
             case Commit(number, places, ticket):
@@ -172,9 +186,10 @@ class ClientCore:
     def _dial(self) -> list[Effect]:
         self._dialling = True
         self._dial_at = None
-        return [Connect("", self._settings.broker)]
+        return [Connect("", self.address)]
 
     def _retry(self, now: Instant) -> list[Effect]:
+        self._dials += 1
         self._dial_at = now + self._backoff.next_pause()
         return []
 
@@ -311,7 +326,7 @@ class ClientCore:
                 again.append(self._subscribe(number, ending))
             again.append(Unsubscribe(self.ledger.id(number)))
         # What the broker may have had is sent all the same: only its answer tells accepted from rejected.
-        again += publishes(self._outbox.waiting())
+        again += self._publishes(self._outbox.waiting())
         if again:
             effects.append(Send(session.connection, again))
         return effects + self._pause_if_full()
@@ -330,7 +345,14 @@ class ClientCore:
         self._outbox.submit(publications)
         if self._connection is None or not publications:
             return []
-        return [Send(self._connection, publishes(publications)), *self._resume_if_possible(now)]
+        return [Send(self._connection, self._publishes(publications)), *self._resume_if_possible(now)]
+
+    def _publishes(self, publications: list[Publication]) -> list[Message]:
+        """As messages to our broker, which learns our home if that is another."""
+        assert self._broker is not None
+        if publications and not self.ledger.home:
+            self.ledger.home = self._broker
+        return publishes(publications, "" if self.ledger.home == self._broker else self.ledger.home)
 
     def _on_accepted(self, upto: int, duplicates: tuple[int, ...]) -> list[Effect]:
         highest = self._outbox.accept(upto)

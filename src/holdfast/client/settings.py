@@ -23,4 +23,5 @@ class Settings:
     backoff_max_ns: int = 5 * SECOND
     is_member: bool = True  #: where the network is reliable, be a node of it
     stream: str = "default"  #: of a member of a reliable network: what it publishes belongs to this stream
+    others: tuple[str, ...] = ()  #: further brokers, tried in turn when one cannot be had, or is lost
     unacknowledged_max: int = 100_000  #: events submitted and not yet acknowledged

@@ -12,6 +12,7 @@ may call. Ctrl-C interrupts any wait and cancels what was waited for, as if a ta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -43,6 +44,18 @@ class Network:
     def broker(self) -> str:
         """The name of the broker."""
         return self._network.broker
+
+    @property
+    def home(self) -> str:
+        """The broker that logs what is published here; see ``aio.Network``."""
+        return self._network.home
+
+    @home.setter
+    def home(self, broker: str) -> None:
+        async def set_home() -> None:
+            self._network.home = broker
+
+        self._thread.run(set_home())
 
     @property
     def state(self) -> aio.State:
@@ -128,12 +141,12 @@ class Network:
 
 
 def connect(
-    url: str,
+    url: str | Sequence[str],
     *,
     name: str | None = None,
     timeout: float | None = DEFAULT_TIMEOUT,
     state: str | Path | None = None,
-    broker: str | None = None,
+    broker: str | Sequence[str] | None = None,
     insecure: bool = False,
     member: bool = True,
     listen: str | None = None,
