@@ -68,9 +68,21 @@ def test_what_is_drawn_is_a_scenario_and_has_all_that_can_happen() -> None:
         network = parse_configuration(scenario.configuration, "configuration")
         parse_script(scenario.script, "script", network)
     text = "".join(map(str, drawn))
-    for word in ("TOTAL", "Retain", "Pubends 3", "Durable", "Reconnect On", "Crash b", "Clock", "Slow"):
+    for word in (
+        "TOTAL",
+        "Retain",
+        "Pubends 3",
+        "Durable",
+        "Reconnect On",
+        "Crash b",
+        "Clock",
+        "Slow",
+        "Cut p",
+    ):
         assert word in text
     assert {hazard.kind for scenario in drawn for hazard in scenario.hazards} == {"full", "failing"}
+    assert {len(others) for scenario in drawn for others in scenario.others.values()} == {1, 2}
+    assert "also goes to" in text
 
 
 def test_a_failing_run_prints_the_line_that_repeats_it() -> None:

@@ -5,8 +5,9 @@ is ``Wake``. It writes the client's side of the trace [contracts.md §5]: a ``Tr
 the effect it announces, so that a line is written before what it tells can be seen outside.
 
 A publisher that cannot reach its broker goes on publishing into its client, up to
-``Settings.unacknowledged_max`` events, and then waits. Who reconnects to another broker does so as another client,
-which goes on from the subscriber's own record.
+``Settings.unacknowledged_max`` events, and then waits. A subscriber that reconnects elsewhere does so as another
+client, which goes on from the subscriber's own record. A publisher that knows several brokers goes from one to the
+next, and keeps its home.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from holdfast.client.effect import (
     Unsubscribed,
     Upgraded,
 )
-from holdfast.client.input import AddSubscription, EndSubscription, Leave, Open, Submit
+from holdfast.client.input import AddSubscription, EndSubscription, Leave, Open, SetHome, Submit
 from holdfast.client.member import MemberCore
 from holdfast.client.protocol import ClientCore
 from holdfast.client.settings import Settings
@@ -57,6 +58,7 @@ from holdfast.scenarios.actor_commands import (
     DoSlow,
     DoSubscribe,
     DoUnsubscribe,
+    Dwell,
     Wish,
 )
 from holdfast.scenarios.actor_lines import asking, subscribed, upgraded
@@ -90,6 +92,7 @@ class Actor:
         membership: NodeSettings | None = None,
         *,
         first_number: int = 1,
+        home: str = "",
         wishes: Sequence[Wish] = (),
         records: Mapping[str, Token] | None = None,
     ) -> None:
@@ -98,6 +101,7 @@ class Actor:
         self._window = settings.unacknowledged_max
         self._core = ClientCore(settings) if membership is None else MemberCore(settings, membership)
         self._is_started = False
+        self._home = home  #: of an earlier life; "": it had none
         self._wishes = list(wishes)  #: to be subscribed to at the start, as an earlier life was
         self._tokens = dict(records or {})  #: and where its durable subscriptions had come to
         self._subscriptions: dict[int, _Subscription] = {}
@@ -203,6 +207,8 @@ class Actor:
 
     def _start(self, now: Instant, effects: list[Any]) -> None:
         self._is_started = True
+        if self._home:
+            self._ask(SetHome(self._home), now, effects)
         self._ask(Open(), now, effects)
         for wish in self._wishes:
             self._subscribe(wish, None, now, effects)
@@ -220,7 +226,11 @@ class Actor:
             self._ask(stimulus, now, effects)
 
     def _ask(self, stimulus: Any, now: Instant, effects: list[Any]) -> None:
-        for effect in self._core.step(stimulus, now):
+        done = self._core.step(stimulus, now)
+        if self._settings.others and self._home != self._core.ledger.home:
+            self._home = self._core.ledger.home
+            effects.append(Dwell(self._home))  # before anything is sent there
+        for effect in done:
             self._on_effect(effect, now, effects)
 
     def _on_effect(self, effect: Any, now: Instant, effects: list[Any]) -> None:

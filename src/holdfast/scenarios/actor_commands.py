@@ -22,6 +22,7 @@ __all__ = [
     "DoSubscribe",
     "DoUnsubscribe",
     "Done",
+    "Dwell",
     "Remember",
     "Reserve",
     "Wish",
@@ -105,6 +106,13 @@ class Done:
     """What the ticket was for is complete."""
 
     ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dwell:
+    """A publisher that may go to several brokers has its home at this one; to be kept on disk for its later lives."""
+
+    home: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ way. What is left to say is who counts as connected:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from holdfast.broker.broker import Broker
 from holdfast.scenarios.actor import Actor
@@ -47,23 +48,29 @@ def is_drained(
     running: Mapping[str, Standing],
     frozen: Collection[str],
     is_cut: Callable[[str, str], bool],
+    others: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> bool:
-    """Whether no live, connected process holds anything; those neither running nor frozen are down, or have left."""
+    """Whether no live, connected process holds anything; those neither running nor frozen are down, or have left.
+
+    ``others`` are the brokers a client may go to besides its own.
+    """
     for name, standing in running.items():
         if any(peer in frozen for peer in standing.peers):
             return False
-        if standing.holds and (standing.is_connected or _will_connect(configuration, name, running, is_cut)):
+        if not standing.holds:
+            continue
+        brokers = [*brokers_in_reach(configuration, name), *others.get(name, ())]
+        if standing.is_connected or _will_connect(brokers, name, running, is_cut):
             return False
     return True
 
 
 def _will_connect(
-    configuration: Configuration,
+    brokers: Sequence[str],
     client: str,
     running: Mapping[str, Standing],
     is_cut: Callable[[str, str], bool],
 ) -> bool:
     if running[client].is_unplugged:
         return False
-    brokers = brokers_in_reach(configuration, client)
     return any(broker in running and not is_cut(client, broker) for broker in brokers)

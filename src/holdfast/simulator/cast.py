@@ -1,14 +1,14 @@
 """The processes of a configuration in a simulated world, and the trace they write.
 
 What a process keeps on its disk: its incarnation, which the world counts; a publisher the last number it has
-reserved, above which its next life goes on; a subscriber its record of how far it has come with each durable
-subscription; a broker of a durable network its store. What a subscriber subscribes to is the script's to know: it is
-told again when it starts again.
+reserved, above which its next life goes on, and its home, if it goes to several brokers; a subscriber its record of how
+far it has come with each durable subscription; a broker of a durable network its store. What a subscriber subscribes to
+is the script's to know: it is told again when it starts again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from holdfast.clock import SECOND, Instant
 from holdfast.overlay.slowness import BROKER_BUFFER_BYTES, CLIENT_BUFFER_BYTES
 from holdfast.overlay.transport import Core
 from holdfast.scenarios.actor import Actor
-from holdfast.scenarios.actor_commands import Done, Remember, Reserve, Wish
+from holdfast.scenarios.actor_commands import Done, Dwell, Remember, Reserve, Wish
 from holdfast.scenarios.drain import Standing, is_drained, standing_of
 from holdfast.scenarios.roles import broker_settings, broker_status, client_settings, is_settled, membership
 from holdfast.scenarios.topology import MASTER, Configuration, Process
@@ -34,6 +34,7 @@ __all__ = ["MASTER", "Cast", "MakeBroker", "Ticket"]
 MakeBroker = Callable[..., Broker]
 
 _NUMBERS_FILE: Final = "numbers"
+_HOME_FILE: Final = "home"
 _RECORD_FILE: Final = "record of "  #: and the name of a subscription
 
 
@@ -55,8 +56,10 @@ class Cast:
         make_broker: MakeBroker,
         wire: bool,
         transcript: Transcript | None,
+        others: Mapping[str, Sequence[str]],
     ) -> None:
         self.configuration = configuration
+        self._others = others
         self.trace: list[TraceLine] = []
         self.script_began: Instant | None = None
         self.wishes: dict[str, dict[str, Wish]] = {}
@@ -101,13 +104,21 @@ class Cast:
 
     def _actor_maker(self, process: Process) -> MakeCore:
         def make(incarnation: int) -> Core:
-            settings = client_settings(self.configuration, process, incarnation, address_of)
+            others = tuple(map(address_of, self._others.get(process.name, ())))
+            settings = replace(
+                client_settings(self.configuration, process, incarnation, address_of), others=others
+            )
             member = membership(self.configuration, process, incarnation, address_of)
             disk = self.world.nodes[process.name].disk
             reserved = int(disk.read(_NUMBERS_FILE) or b"0")
             wishes = list(self.wishes[process.name].values())
             return Actor(
-                settings, member, first_number=reserved + 1, wishes=wishes, records=_records(disk, wishes)
+                settings,
+                member,
+                first_number=reserved + 1,
+                home=(disk.read(_HOME_FILE) or b"").decode(),
+                wishes=wishes,
+                records=_records(disk, wishes),
             )
 
         return make
@@ -131,6 +142,8 @@ class Cast:
                     self._drop_tickets(node)
             case Reserve(upto):
                 self.world.nodes[node].disk.replace(_NUMBERS_FILE, b"%d" % upto)
+            case Dwell(home):
+                self.world.nodes[node].disk.replace(_HOME_FILE, home.encode())
             case Remember(subscription, token):
                 self.world.nodes[node].disk.replace(_RECORD_FILE + subscription, str(token).encode())
             case _:
@@ -210,7 +223,9 @@ class Cast:
             name: self._standing(node) for name, node in nodes.items() if node.is_running and name not in gone
         }
         frozen = [name for name, node in nodes.items() if node.is_frozen]
-        return is_drained(self.configuration, running, frozen, lambda a, b: network.link(a, b).is_cut)
+        return is_drained(
+            self.configuration, running, frozen, lambda a, b: network.link(a, b).is_cut, self._others
+        )
 
     def _standing(self, node: Node) -> Standing:
         network = self.world.network

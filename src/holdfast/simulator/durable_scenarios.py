@@ -2,16 +2,16 @@
 
 The guarantee knows no measure of trouble: whatever breaks, however often and together, nothing accepted is lost. So
 troubles come at any time and in any number: brokers crash, freeze and are cut off, clocks are set, disks run full or
-fail for a while; subscribers go away, crash, come back where they were or elsewhere, and are slow. All ends repaired,
-with a rest and a last round of publications.
+fail for a while; subscribers go away, crash, come back where they were or elsewhere, and are slow; publishers go to
+another broker when they lose theirs. All ends repaired, with a rest and a last round of publications.
 
-What no script can say stands beside it (``Hazard``). A failing run replays with its seed; without hazards also with
-``holdfast puppet --sim``.
+What no script can say stands beside it (``Hazard``, ``others``). A failing run replays with its seed; without these
+also with ``holdfast puppet --sim``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -77,9 +77,11 @@ class DurableScenario:
     hazards: tuple[Hazard, ...]
     retain_ms: int | None
     clock_ms: int  #: by how much clocks are set, all together
+    others: Mapping[str, tuple[str, ...]]  #: the brokers a publisher goes to when it loses its own
 
     def __str__(self) -> str:
         beside = "".join(f"{hazard}\n" for hazard in self.hazards)
+        beside += "".join(f"# {name} also goes to {' '.join(each)}\n" for name, each in self.others.items())
         return f"# configuration\n{self.configuration}# script\n{beside}{self.script}"
 
     def beside(self, world: World) -> None:
@@ -114,13 +116,22 @@ class _Drawing:
         self.delta = random.choice((0, 0, 1, 2))
         self.retain_ms = random.choice((None, None, 1_000, 3_000))
         self.subscriptions: list[tuple[str, str]] = []
+        self.moving = Random(f"durable {seed}, publishers")  # what else is drawn stays as it was without them
+        self.others = {name: others for name in self.publishers if (others := self.further(name))}
         self.clock_ms = 0
         self.hazards: list[Hazard] = []
 
     def scenario(self) -> DurableScenario:
         script = self.script()
         hazards = tuple(self.hazards)
-        return DurableScenario(self.configuration(), script, hazards, self.retain_ms, self.clock_ms)
+        return DurableScenario(
+            self.configuration(), script, hazards, self.retain_ms, self.clock_ms, self.others
+        )
+
+    def further(self, publisher: str) -> tuple[str, ...]:
+        """Other brokers a publisher may go to, if it is one that does."""
+        others = [broker for broker in self.brokers if broker != self.homes[publisher]]
+        return tuple(self.moving.sample(others, min(self.moving.choice((0, 1, 1, 2)), len(others))))
 
     # The network
 
@@ -157,6 +168,7 @@ class _Drawing:
         if self.faults:
             for _ in range(random.randint(1, 8)):
                 course += random.choice(self.kinds_of_faults())()
+            course += [each for name in self.others for each in self.unsettle(name)]
         self.hazards = [each for each in self.hazards if not _starts_within(course, each)]
         lines += [f"At {at} {command}" for at, command in sorted(course, key=lambda each: each[0])]
         end = max([COURSE_MS, *(at for at, _ in course), *(each.end_ms for each in self.hazards)])
@@ -276,6 +288,17 @@ class _Drawing:
         if kind == "full":
             return []
         return [(end + 10, f"Crash {broker}"), (end + 500, f"Restart {broker}")]
+
+    def unsettle(self, publisher: str) -> _Course:
+        """A publisher loses one broker after the other, so long that it notices, throughout."""
+        course: _Course = []
+        at = self.moving.randint(0, 1_500)
+        for _ in range(self.moving.randint(0, 5)):
+            broker = self.moving.choice((self.homes[publisher], *self.others[publisher]))
+            end = at + self.moving.choice((600, 900, 1_500))
+            course += [(at, f"Cut {publisher} {broker}"), (end, f"Heal {publisher} {broker}")]
+            at = end + self.moving.choice((-300, 0, 300))
+        return course
 
     def repairs(self) -> list[str]:
         """Whatever may be broken is whole again."""

@@ -120,6 +120,7 @@ def run_durable(
             transcript=watching,
             make_broker=make_broker,
             beside=scenario.beside,
+            others=scenario.others,
         )
     except Exception as error:  # whatever a core lets escape is a bug, and the seed must be told
         escaped = Violation("crash", "".join(format_exception(error)))

@@ -9,8 +9,9 @@ full, ``beside`` arranges.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from holdfast.broker.broker import Broker
@@ -95,15 +96,17 @@ def simulate(
     transcript: Transcript | None = None,
     make_broker: MakeBroker = Broker,
     beside: Callable[[World], None] = lambda world: None,
+    others: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Result:
     """Run a scenario from beginning to end.
 
     ``wire``: every message travels as the bytes of its frame. ``beside`` is called when the script begins, and may have
-    things happen in the world at their time.
+    things happen in the world at their time. ``others`` are brokers that publishers go to, one after the other, when
+    they lose their own: what no script can say.
 
     :raises NotConnected: if the network does not come up.
     """
-    cast = Cast(configuration, make_broker=make_broker, wire=wire, transcript=transcript)
+    cast = Cast(configuration, make_broker=make_broker, wire=wire, transcript=transcript, others=others)
     return _Run(cast, script, beside).play(transcript)
 
 

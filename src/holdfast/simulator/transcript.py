@@ -156,8 +156,8 @@ def _message(message: Message) -> str:
             return f"Subscribe({subscription}, {filter})"
         case Confirmed(subscription) | Unsubscribe(subscription) | Withdrawn(subscription):
             return f"{type(message).__name__}({subscription})"
-        case Publish(batch):
-            return f"Publish({_ids(batch.publications)})"
+        case Publish(batch, home):
+            return f"Publish({_ids(batch.publications)}{f' for {home}' if home else ''})"
         case Publications(_, batch, at):
             return f"Publications({_ids([batch.publications[i] for i in at])})"
         case Deliveries(_, batch, at, subscriptions):
