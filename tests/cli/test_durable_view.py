@@ -43,6 +43,7 @@ def page(*pubends: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "problem": None,
         "hosted": [],
         "subscriptions": counts,
+        "elsewhere": [],
         "gaps": {},
     }
     return {"durable": {**durable, "pubends": list(pubends), **changes}}
@@ -104,6 +105,16 @@ def test_gaps_and_unreached_logs_are_told() -> None:
     assert list(view.lines()) == [
         "b2 does not reach orders@b1/0: its subscribers wait.",
         "b2 has had to tell subscribers that events are gone: 2 max_retain.",
+    ]
+
+
+def test_events_that_wait_for_a_log_elsewhere_are_told_if_it_cannot_be_reached() -> None:
+    waiting = [
+        {"broker": "b1", "events": 12, "reached": False},
+        {"broker": "b3", "events": 1, "reached": True},
+    ]
+    assert list(DurableView({"b2": page(elsewhere=waiting)}).lines()) == [
+        "b2 does not reach b1, which is to log 12 events: their publishers wait."
     ]
 
 

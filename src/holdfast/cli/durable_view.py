@@ -141,6 +141,10 @@ class DurableView:
             away = [each for each in page["hosted"] if not each["reached"]]
             if away:
                 yield f"{name} does not reach {listed([each['pubend'] for each in away])}: its subscribers wait."
+            for each in page["elsewhere"]:
+                if not each["reached"]:
+                    events = counted(each["events"], "event")
+                    yield f"{name} does not reach {each['broker']}, which is to log {events}: their publishers wait."
             if page["gaps"]:
                 reasons = [f"{count:,} {reason}" for reason, count in page["gaps"].items()]
                 yield f"{name} has had to tell subscribers that events are gone: {listed(reasons)}."
