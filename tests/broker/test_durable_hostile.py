@@ -41,7 +41,7 @@ from holdfast.messages.durable import (
 )
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Publication
-from holdfast.messages.subscriptions import Durable, Refused, Resume, Subscribe
+from holdfast.messages.subscriptions import Durable, Refused, Resume, Subscribe, Unsubscribe
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
 
 EVENT = a_publication("q", 1)
@@ -227,6 +227,40 @@ def test_what_a_client_says_of_subscriptions_it_has_not_changes_nothing() -> Non
     assert stranger not in desk.closed
     assert desk.said(stranger, Saved) == []
     assert is_undisturbed(desk, publisher, reader)
+
+
+@pytest.mark.parametrize(
+    "topic", [f"$pubend/{FAR}", f"$pubend/{OWN}", "$broker/left", "$broker/b", "$broker/#"]
+)
+@pytest.mark.parametrize("durable", [None, "theirs"])
+def test_a_client_cannot_pass_for_a_broker_or_a_pubend(topic: str, durable: str | None) -> None:
+    """Nothing would come from there any more, to anybody, for as long as the network runs."""
+    desk, left, publisher, reader = world()
+    stranger = desk.reader("v", topic, durable=durable)
+    assert [refused.problem for refused in desk.said(stranger, Refused)] == [
+        f"no event has a topic that {topic} could match"
+    ]
+    desk.lose(stranger)
+    desk.wait(SECOND)
+    desk.say(left, items(FAR, ABSOLUTE, 200, [(250, OTHER)], 300))
+    assert desk.got(reader) == [1, 2]
+    desk.say(publisher, publish("p", 2))
+    assert desk.got(reader) == [1, 2, 2]
+
+
+def test_a_broker_cannot_pass_for_another() -> None:
+    """What a broker announces is its own, whatever a broker that was deceived, or lies, says."""
+    desk = Desk(["left", "right"])
+    left, right = desk.meet("left", FAR), desk.meet("right")
+    lies = [desk.tell(right, "right", topic) for topic in (f"$pubend/{FAR}", "$broker/left")]
+    reader = desk.reader("u", durable="mine")
+    desk.say(left, admitted(100), Start(FAR, 100), items(FAR, ABSOLUTE, 100, [(150, EVENT)], 200))
+    assert desk.got(reader) == [1]
+    for lie in lies:
+        desk.say(right, Unsubscribe(lie))
+    desk.say(left, items(FAR, ABSOLUTE, 200, [(250, OTHER)], 300))
+    assert desk.got(reader) == [1, 2]
+    assert desk.said(right, Follow) == []
 
 
 @pytest.mark.parametrize("message", [Wants(1), Follow(OWN), Fetch("b", "v", "mine"), Start(OWN, 5)])

@@ -10,7 +10,7 @@ from operator import lt
 
 import msgspec
 
-from holdfast.broker.durable.names import RESERVED
+from holdfast.broker.durable.names import is_reserved
 from holdfast.broker.settings import Stream
 from holdfast.errors import MalformedEvent
 from holdfast.events.event import Limits
@@ -131,7 +131,7 @@ class Entrance:
     def _find_stream(self, topic: str) -> str | None:
         levels = topic_levels(topic)
         found = next((stream for pattern, stream in self._patterns if pattern.matches(levels)), None)
-        if topic.startswith(RESERVED):
+        if is_reserved(levels):
             found = None
         if len(self._stream_of) >= self.TOPICS_MAX:
             self._stream_of.clear()

@@ -13,6 +13,7 @@ from typing import Final
 from holdfast.broker.admission import Entrance
 from holdfast.broker.clients import Clients
 from holdfast.broker.delivery import Delivery
+from holdfast.broker.durable.names import is_reserved
 from holdfast.broker.durable.plane import DurablePlane
 from holdfast.broker.durable.readers import Readers
 from holdfast.broker.members import Members
@@ -274,6 +275,12 @@ class Hosting:
             filter = parse_filter(message.filter)
         except FilterError as error:
             return [Send(port.connection, [Refused(subscription, brief(str(error)), "filter")])]
+        if is_reserved(
+            filter.pattern.levels
+        ):  # or whoever likes could pass for a broker, and have what goes there
+            return _said(
+                port, Refused(subscription, brief(f"no event has a topic that {filter} could match"))
+            )
         if self._durable is None and resume is not None and _asks_for_more(resume):
             return _said(port, Refused(subscription, NOT_LOGGED))
         if resume is not None and resume.durable is not None:

@@ -7,6 +7,7 @@ confirming, recovering, going around failed brokers, holds for the way to a pube
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -14,18 +15,15 @@ from holdfast.filters.expression import Filter
 from holdfast.filters.topic import TopicPattern
 
 __all__ = [
-    "RESERVED",
     "broker_filter",
     "broker_in",
+    "is_reserved",
     "owner_in",
     "pubend_filter",
     "pubend_in",
     "pubend_name",
     "stream_in",
 ]
-
-#: What topics begin with that are not for events.
-RESERVED: Final = "$"
 
 _PUBENDS: Final = "$pubend"
 _BROKERS: Final = "$broker"
@@ -44,6 +42,11 @@ def stream_in(pubend: str) -> str:
 def owner_in(pubend: str) -> str:
     """The broker a pubend is at, to which letters about it go."""
     return unquote(pubend.partition("@")[2].rpartition("/")[0])
+
+
+def is_reserved(levels: Sequence[str]) -> bool:
+    """Whether a topic, or a pattern, is kept for what brokers make known: nobody else publishes or subscribes there."""
+    return bool(levels) and levels[0] in (_PUBENDS, _BROKERS)
 
 
 def pubend_filter(pubend: str) -> Filter:

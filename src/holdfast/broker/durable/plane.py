@@ -17,7 +17,7 @@ from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.following import Following
 from holdfast.broker.durable.letters import Letters
 from holdfast.broker.durable.moving import Moving
-from holdfast.broker.durable.names import RESERVED, broker_in, pubend_in, stream_in
+from holdfast.broker.durable.names import broker_in, is_reserved, owner_in, pubend_in, stream_in
 from holdfast.broker.durable.operating import Operating
 from holdfast.broker.durable.own import OwnPubend
 from holdfast.broker.durable.pubends import OnSafe, Pubends, Recall
@@ -179,6 +179,12 @@ class DurablePlane:
         self._announced[own] = then
         self._effects += self._node.spread.subscribe(self._sink, own, filter, None)
 
+    @property
+    def announcements(self) -> int:
+        """How many subscriptions in the table are nobody's: pubends and brokers that make themselves known."""
+        own = sum(self._node.table.get(each) is not None for each in self._announced)
+        return own + len(self.ways) + len(self.brokers)
+
     # The network
 
     def emit(self, effect: Any) -> None:
@@ -207,12 +213,15 @@ class DurablePlane:
         return self._node.reach.next_hop(interest.port.path)
 
     def on_installed(self, interest: Interest) -> None:
-        """A subscription counts from now on."""
+        """A subscription counts from now on. Brokers make known what is theirs, and nobody else does."""
         pubend, broker = pubend_in(interest.filter), broker_in(interest.filter)
-        if pubend is not None and interest.route and stream_in(pubend) in self.streams:
-            self._on_way(pubend, interest)
-        elif broker is not None and interest.route:
-            self.brokers[broker] = interest
+        whose = interest.subscription.subscriber
+        if pubend is not None:
+            if interest.route and stream_in(pubend) in self.streams and owner_in(pubend) == whose:
+                self._on_way(pubend, interest)
+        elif broker is not None:
+            if interest.route and broker == whose:
+                self.brokers[broker] = interest
         elif interest.durable is not None and interest.route:
             known = self.readers.elsewhere.get(interest.durable.name)
             if known is None or known.durable is None or known.durable.epoch <= interest.durable.epoch:
@@ -249,7 +258,7 @@ class DurablePlane:
 
     def is_for(self, pattern: TopicPattern, stream: str) -> bool:
         """Whether a pattern may match topics of a durable stream."""
-        if pattern.levels and pattern.levels[0].startswith(RESERVED):
+        if is_reserved(pattern.levels):
             return False
         return any(pattern.overlaps(each) for each in self._patterns.get(stream, ()))
 
