@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from durable_desk import Desk, shop
+from durable_desk import FAR, OWN, Desk, shop
 
 from by_hand import publish
 from holdfast.broker.durable.records import READERS
@@ -64,3 +64,17 @@ def test_a_subscription_that_nobody_reads_for_too_long_expires_and_one_that_is_r
     assert desk.rows(READERS) == ["hers", "mine"]
     desk.wait(2 * SECOND)
     assert desk.rows(READERS) == ["hers"]
+
+
+def test_subscriptions_are_counted_without_what_makes_brokers_and_pubends_known() -> None:
+    """An operator who has none is not shown some."""
+    desk = Desk(["left"])
+    left = desk.meet("left", FAR, filters=["a"])
+    desk.publisher("p", 1)
+    assert {*desk.plane.ways, *desk.plane.brokers, *desk.plane.own} == {FAR, "left", OWN}
+    assert desk.broker.status()["subscriptions"]["installed"] == 1
+    desk.reader("u", durable="mine")
+    assert desk.broker.status()["subscriptions"]["installed"] == 2
+    desk.lose(left)
+    desk.wait(SECOND)
+    assert desk.broker.status()["subscriptions"]["installed"] == 2

@@ -33,7 +33,7 @@ def status_of(broker: Broker) -> dict[str, Any]:
             "away": sum(port.connection is None for port in clients),
         },
         "subscriptions": {
-            "installed": len(broker.table),
+            "installed": len(broker.table) - (0 if broker.durable is None else broker.durable.announcements),
             "pending": broker.node.spread.pending,
             "own": sum(len(port.numbers) for port in clients),
         },

@@ -53,7 +53,7 @@ class BrokerMetrics(Collector):
             "ready": ("1 once every neighbour was met or given up", broker.is_ready),
             "incarnation": ("Which life of the broker this is", broker.settings.incarnation),
             "clients": ("Clients that are connected or may still come back", len(broker.clients)),
-            "subscriptions": ("Subscriptions in the routing table", len(broker.table)),
+            "subscriptions": ("Subscriptions in the routing table", status["subscriptions"]["installed"]),
             "held_publications": ("Publications that are not known to be safe", broker.holds_undelivered),
             "bypassed": ("Nodes within reach that were given up", len(overlay["down"])),
             "delta_left": ("How many more brokers or links may fail near here", overlay["budget"]),
