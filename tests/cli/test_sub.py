@@ -290,3 +290,9 @@ def test_where_it_is_not_subscribed_yet_is_said_and_when_that_is_over(tmp_path: 
             status, out, _ = sub.ended()
     assert status == 0
     assert out.startswith("late#")
+
+
+def test_what_is_missing_is_called_as_the_help_calls_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["sub"])
+    assert capsys.readouterr().err.endswith("the following arguments are required: FILTER\n")

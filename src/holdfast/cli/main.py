@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 import holdfast
@@ -50,15 +51,9 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if not given:
-        parser(given).print_help(sys.stderr)
-        return 2
-    options = parser(given).parse_args(given)
+    _open_standard_streams()
     try:
-        status: int = options.run(options)
-        sys.stdout.flush()
-        return status
+        return _run(sys.argv[1:] if arguments is None else arguments)
     except Failure as failure:
         sys.stderr.write(f"holdfast: {failure}\n")
         return 2
@@ -67,10 +62,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read our output has gone, as `head` does; Python must not complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has gone, as `head` does
+        _drop_output()
         return 141
+    except OSError as error:  # what no command has dealt with: most often that our output cannot be written
+        _drop_output()
+        sys.stderr.write(f"holdfast: {error.filename or 'input or output'}: {error.strerror or error}\n")
+        return 1
+
+
+def _run(given: Sequence[str]) -> int:
+    if not given:
+        parser(given).print_help(sys.stderr)
+        return 2
+    try:
+        options = parser(given).parse_args(given)
+        status: int = options.run(options)
+    finally:  # also of --help, which ends by an exception: what cannot be written is to be noticed here
+        sys.stdout.flush()
+    return status
+
+
+def _open_standard_streams() -> None:
+    """Whoever started us may have closed them; then nothing is read there, and what is written goes nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  open for good
+
+
+def _drop_output() -> None:
+    """What could not be written is not to be tried, and complained about, once more at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def add_arguments(commands: Any) -> None:
     """`holdfast sub FILTER [--durable NAME] [--start WHERE] [--json] [--count N] [--timeout S] [--name NAME] …`."""
     command = commands.add_parser("sub", help="subscribe, and print what comes")
     command.add_argument("filter", metavar="FILTER", help='for example "orders/# WHERE price > 100"')
-    command.add_argument("rest", nargs="*", help=argparse.SUPPRESS)  # of a filter without quotes
+    command.add_argument("rest", nargs="*", default=[], help=argparse.SUPPRESS)  # of a filter without quotes
     command.add_argument(
         "--durable", metavar="NAME", help="go on where whoever read under this name has come to"
     )
