@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,35 @@ def test_folders_that_hold_no_log(command: str, tmp_path: Path, capsys: pytest.C
         "",
         f"holdfast: {tmp_path}: a broken manifest and no segment\n",
     )
+
+
+def test_all_logs_of_a_broker_are_verified_at_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One finds ``data/root`` in the network file, not the names of the logs."""
+    streams = tmp_path / "data" / "root" / "streams"
+    for name in ("events", "matches"):
+        shutil.copytree(folder, streams / name)
+    flip(streams / "events" / name_of(31), b"record 5")
+    for place in (streams, streams.parent, streams.parent.parent):
+        status, out, _ = run(capsys, "verify", place)
+        assert status == 1
+        assert [line.split()[0] for line in out.splitlines()] == [
+            "damaged",
+            f"{streams / 'events'}:",
+            f"{streams / 'matches'}:",
+        ]
+        for command in ("dump", "stat"):
+            status, _, err = run(capsys, command, place)
+            assert status == 2
+            assert err == (
+                f"holdfast: {place}: no log, but a folder with logs below; expected one of\n"
+                f"    {streams / 'events'}\n    {streams / 'matches'}\n"
+            )
+
+
+@pytest.mark.parametrize("text", ["x", "-5", "1.5", ""])
+def test_an_index_is_a_whole_number(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(capsys, "dump", folder, f"--after={text}")
+    assert f"argument --after: {text!r}: expected a whole number from 0\n" in capsys.readouterr().err

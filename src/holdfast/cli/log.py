@@ -16,12 +16,14 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from holdfast.cli.arguments import index
 from holdfast.cli.console import OutputConsole
 from holdfast.cli.failure import Failure
 from holdfast.cli.words import counted
 from holdfast.errors import EnvironmentsFault
 from holdfast.storage.block import INDEX_MAX, Batch
 from holdfast.storage.damage import Damage
+from holdfast.storage.manifest import MANIFEST
 from holdfast.storage.reader import LogReader
 from holdfast.storage.real_files import RealFiles
 from holdfast.storage.segment import Segment
@@ -42,30 +44,38 @@ def add_arguments(commands: Any) -> None:
         ("stat", stat, "what the log and each of its segments hold"),
     ):
         parser = verbs.add_parser(verb, help=said)
-        parser.add_argument("folder", metavar="DIR", type=Path, help="the folder with the log's segments")
+        where = "the folder with the log's segments" + (
+            ", or one with logs below" if verb == "verify" else ""
+        )
+        parser.add_argument("folder", metavar="DIR", type=Path, help=where)
         parser.add_argument("--output", choices=["text", "json"], default="text")
         parser.set_defaults(run=run)
         if verb == "dump":
             parser.add_argument(
-                "--after", metavar="INDEX", type=int, default=0, help="only records above this index"
+                "--after", metavar="INDEX", type=index, default=0, help="only records above this index"
             )
             parser.add_argument(
                 "--through",
                 metavar="INDEX",
-                type=int,
+                type=index,
                 default=INDEX_MAX,
                 help="only records up to this index",
             )
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Read a whole log; 1 if anything is damaged."""
-    reader = _opened(options.folder, deep=True)
+    """Read a whole log, or all logs below a folder; 1 if anything is damaged."""
+    folders = [] if _is_log(options.folder) else _logs_below(options.folder)
+    return max([_verify(each, options.output) for each in folders or [options.folder]])
+
+
+def _verify(folder: Path, output: str) -> int:
+    reader = _opened(folder, deep=True)
     records = sum(segment.records for segment in reader.view.segments)
-    if options.output == "json":
+    if output == "json":
         _say(
             {
-                "folder": str(options.folder),
+                "folder": str(folder),
                 "segments": len(reader.view.segments),
                 "records": records,
                 "damages": [_damage_json(damage) for damage in reader.damages],
@@ -82,7 +92,7 @@ def verify(options: argparse.Namespace) -> int:
             counted(damages, "place is damaged", "places are damaged") if damages else "nothing is damaged"
         )
         segments = counted(len(reader.view.segments), "segment")
-        sys.stdout.write(f"{options.folder}: {segments}, {counted(records, 'record')}; {verdict}\n")
+        sys.stdout.write(f"{folder}: {segments}, {counted(records, 'record')}; {verdict}\n")
     return 1 if reader.damages else 0
 
 
@@ -121,13 +131,30 @@ def stat(options: argparse.Namespace) -> int:
     return 1 if reader.damages else 0
 
 
+def _is_log(folder: Path) -> bool:
+    return (folder / MANIFEST).exists() or any(folder.glob("*.segment"))
+
+
+def _logs_below(folder: Path) -> list[Path]:
+    """The logs in the folder ``streams`` of a broker's data, in that of a broker, or in that of all brokers."""
+    return sorted(
+        each for places in ("*", "streams/*", "*/streams/*") for each in folder.glob(places) if _is_log(each)
+    )
+
+
 def _opened(folder: Path, *, deep: bool = False) -> LogReader:
     if not folder.is_dir():
         raise Failure(f"{folder}: no such folder; expected one with the segments of a log")
+    if not _is_log(folder) and (below := _logs_below(folder)):
+        raise Failure(f"{folder}: no log, but a folder with logs below; expected one of\n{_lines(below)}")
     try:
         return LogReader(RealFiles(folder, write=False), unsynced=True, deep=deep)
     except EnvironmentsFault as fault:
         raise Failure(f"{folder}: {fault}") from fault
+
+
+def _lines(folders: list[Path]) -> str:
+    return "\n".join(f"    {folder}" for folder in folders)
 
 
 def _text_lines(item: Batch | Damage | Chopped) -> Iterator[str]:
