@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,6 +27,16 @@ from holdfast.bench.network_wire import PUBLISHER, BenchFailed
 from holdfast.messages.durable import Portion
 from holdfast.messages.publications import Batch, Publication, Rejected
 from holdfast.wire.frame import encode
+from raw_peer import wait_until
+from running import Running
+
+
+def test_a_benchmark_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
+    with Running("bench", "durable", "--quick", "--data", str(tmp_path)) as running:
+        asyncio.run(wait_until(lambda: list(tmp_path.glob("*/*/*"))))
+        running.tell(signal.SIGTERM)
+        assert running.ended()[0] == 130
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture

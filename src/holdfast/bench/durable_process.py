@@ -41,7 +41,11 @@ class BrokerProcess:
         self.name = name
         self._command = [sys.executable, "-m", module, name, str(data), *arguments]
         self._process = self._started()
-        self.port = int(self._answer()["port"])
+        try:
+            self.port = int(self._answer()["port"])
+        except BaseException:  # interrupted: nobody else knows of it yet, and its folder is about to go
+            self.close()
+            raise
 
     def _started(self) -> subprocess.Popen[str]:
         return subprocess.Popen(

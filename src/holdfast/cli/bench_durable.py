@@ -16,6 +16,7 @@ from holdfast.bench.figure import figure_rows, put_section
 from holdfast.bench.report import FIGURE_COLUMNS
 from holdfast.cli.failure import Failure
 from holdfast.cli.progress import progress
+from holdfast.cli.termination import terminated_like_interrupted
 
 __all__ = ["add_durable"]
 
@@ -70,7 +71,8 @@ def run_durable(options: argparse.Namespace) -> int:
     scale = DurableScale(options.data)
     scale = scale.quick() if options.quick else scale
     try:
-        return _measure(options, scale) if options.experiment is None else _explore(options, scale)
+        with terminated_like_interrupted():
+            return _measure(options, scale) if options.experiment is None else _explore(options, scale)
     except BenchFailed as failed:
         sys.stderr.write(f"holdfast: the benchmark failed, its figures mean nothing: {failed}\n")
         return 1

@@ -15,6 +15,7 @@ from rich.table import Table
 from holdfast.bench.figure import figure_rows, put_section
 from holdfast.cli.failure import Failure
 from holdfast.cli.progress import progress
+from holdfast.cli.termination import terminated_like_interrupted
 
 __all__ = ["add_peers"]
 
@@ -78,6 +79,7 @@ def run_peers(options: argparse.Namespace) -> int:
     outcomes: list[Outcome] = []
     try:
         with (
+            terminated_like_interrupted(),
             progress(beside_output=not options.json) as shown,
             tempfile.TemporaryDirectory(dir=options.folder, prefix="holdfast-peers-") as folder,
         ):
