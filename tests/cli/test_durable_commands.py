@@ -73,9 +73,13 @@ def test_a_durable_subscription_through_its_life(
 ) -> None:
     """R1.2, R1.8: it goes on where it was; an operator sees it, moves it and ends it."""
     operator = Operator(network.path, capsys)
-    for name in ("audit", "keeper"):
+    hostile = "z\n\x1b[2J"  # a name is whatever its client likes
+    for name in ("audit", "keeper", hostile):
         status, out, _ = command("sub", "#", "--url", network.urls[1], "--durable", name, "--timeout", "0.2")
         assert (status, out) == (1, "")  # nothing came
+    assert " z··[2J " in operator.words("subscription", "ls")
+    assert "Durable subscription z··[2J to #" in operator.words("subscription", "show", hostile)
+    assert operator.words("subscription", "rm", hostile) == "z··[2J is ended.\n"
     status, out, _ = command("pub", "orders", "--json", "--url", network.urls[0], "--name", "p", given=EVENTS)
     receipts = [json.loads(line) for line in out.splitlines()]
     assert status == 0

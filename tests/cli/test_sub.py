@@ -13,11 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.broker.durable.greeting import UNREACHED
 from holdfast.cli.main import main
 from holdfast.cli.sub import _first, _json_line, _text_line, write_beside
 from holdfast.client.item import Gap
 from holdfast.events.event import make_event
 from holdfast.events.json_form import event_from_json
+from holdfast.streams.pubend import RELEASED, RESTORED
+from holdfast.streams.release import Reason
+from holdfast.streams.store_events import DAMAGED
 from running import Running, write_network
 
 
@@ -290,6 +294,11 @@ def test_where_it_is_not_subscribed_yet_is_said_and_when_that_is_over(tmp_path: 
             status, out, _ = sub.ended()
     assert status == 0
     assert out.startswith("late#")
+
+
+@pytest.mark.parametrize("reason", [RESTORED, RELEASED, DAMAGED, UNREACHED, *map(str, Reason)])
+def test_every_reason_of_a_log_is_a_sentence(reason: str) -> None:
+    assert not _text_line(Gap("orders@a/0", 1, 2, reason)).endswith(f": {reason}\n")
 
 
 def test_what_is_missing_is_called_as_the_help_calls_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -508,11 +508,15 @@ def test_the_environment_stands_above_the_file_and_flags_above_both(file: Path) 
 def test_a_bad_value_above_the_file_is_blamed_on_who_said_it(file: Path) -> None:
     overrides = [
         *overrides_from_environment({"HOLDFAST_ROUTING": "x", "HOLDFAST_LIMITS_HELD_MAX": "many"}),
-        *overrides_from_flags(["insecure=1", "limits.held=1", "broker.c.listen=127.0.0.1:1"]),
+        *overrides_from_flags(
+            ["insecure=1", "limits.held=1", "broker.c.listen=127.0.0.1:1", "broker.a.port=1", "x=1"]
+        ),
     ]
     assert problems(file, SMALL, overrides) == [
         "--set limits.held: limits.held is no setting; expected limits.held_max",
-        "--set broker.c.listen: broker.c.listen is no setting; expected KEY, TABLE.KEY or broker.NAME.KEY",
+        "--set broker.c.listen: broker.c.listen is no setting; expected the name of a broker: a, b",
+        "--set broker.a.port: broker.a.port is no setting; expected one of name, parent, listen, address, admin, data",
+        "--set x: x is no setting; expected KEY, TABLE.KEY, broker.NAME.KEY or stream.NAME.KEY",
         'HOLDFAST_ROUTING: routing is "x"; expected "filter" or "flooding"',
         "--set insecure: insecure is 1; expected true or false",
         'HOLDFAST_LIMITS_HELD_MAX: held_max is "many"; expected a whole number from 1 to 9007199254740992',

@@ -14,10 +14,11 @@ from typing import Final
 
 from holdfast.cli.failure import Trouble
 from holdfast.cli.targets import Target
+from holdfast.cli.words import plain
 from holdfast.client.aio import Network, State, connect
 from holdfast.client.errors import TimedOut, Unreachable
 
-__all__ = ["connected", "plain", "tell"]
+__all__ = ["connected", "tell"]
 
 #: What takes longer is said to be waited for.
 PROMPT_S: Final = 1.0
@@ -30,11 +31,6 @@ def tell(text: str) -> None:
     """Say something to the user, at once."""
     sys.stderr.write(f"holdfast: {plain(text)}\n")
     sys.stderr.flush()
-
-
-def plain(text: str) -> str:
-    """Without what would move a terminal's cursor or worse: the text is a stranger's."""
-    return "".join(character if character.isprintable() else "·" for character in text)
 
 
 class _Warnings(logging.Handler):

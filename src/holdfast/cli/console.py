@@ -6,11 +6,19 @@ import sys
 from typing import Final
 
 from rich.console import Console
+from rich.text import Text
 
-__all__ = ["OutputConsole"]
+from holdfast.cli.words import plain
+
+__all__ = ["OutputConsole", "foreign"]
 
 #: Where the output is no terminal; wide enough for every table.
 WIDTH: Final = 100
+
+
+def foreign(text: str) -> Text:
+    """Text with names and filters that strangers chose: as it is, but for what would move the cursor, or worse."""
+    return Text(plain(text))
 
 
 class OutputConsole(Console):

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from holdfast.cli.admin_page import NoAnswer, status_page
 from holdfast.cli.arguments import seconds
-from holdfast.cli.console import OutputConsole
+from holdfast.cli.console import OutputConsole, foreign
 from holdfast.cli.durable_view import DurableView
 from holdfast.cli.status_overlay import OverlayView
 from holdfast.cli.targets import add_network_arguments, loaded_network
@@ -184,7 +184,7 @@ def _show(network: Network, answers: list[Answer]) -> None:
             console.print(Text(f"{answer.broker.name} {answer.trouble}.", style="bold red"), soft_wrap=True)
     pages = _pages(answers)
     for line in (*OverlayView(network, pages).lines(), *DurableView(pages).lines()):
-        console.print(Text(line), soft_wrap=True)
+        console.print(foreign(line), soft_wrap=True)
     if up:
         console.print(_table(answers))
 

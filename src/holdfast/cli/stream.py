@@ -11,11 +11,10 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from holdfast.cli.admin_page import NoAnswer, Unwilling, tell_broker
 from holdfast.cli.connection import tell
-from holdfast.cli.console import OutputConsole
+from holdfast.cli.console import OutputConsole, foreign
 from holdfast.cli.durable_view import DurableView, Log, date_of
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.status import Answer, ask_once
@@ -116,7 +115,7 @@ def _ls(options: argparse.Namespace) -> int:
             show_edge=False,
         )
         for stream in network.streams:
-            table.add_row(*map(Text, _row(stream, view.logs(stream.name))))
+            table.add_row(*map(foreign, _row(stream, view.logs(stream.name))))
         OutputConsole().print(table)
     return told_silent(answers)
 
@@ -143,7 +142,7 @@ def _show(options: argparse.Namespace) -> int:
     else:
         console = OutputConsole()
         for line in (*_stream_lines(stream, logs), *(line for log in logs for line in _log_lines(log))):
-            console.print(Text(line), soft_wrap=True)
+            console.print(foreign(line), soft_wrap=True)
     return told_silent(answers)
 
 

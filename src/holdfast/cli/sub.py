@@ -18,12 +18,12 @@ from contextlib import suppress
 from typing import Any, Final, TextIO
 
 from holdfast.cli.arguments import count, seconds
-from holdfast.cli.connection import connected, plain, tell
+from holdfast.cli.connection import connected, tell
 from holdfast.cli.durable_view import date_of
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.filter import indented
 from holdfast.cli.targets import Target, add_url_arguments, run_to_end, target_of
-from holdfast.cli.words import listed
+from holdfast.cli.words import listed, plain
 from holdfast.client.errors import TimedOut
 from holdfast.client.item import Gap, Item, LoggedEvent
 from holdfast.errors import FilterError
@@ -56,7 +56,8 @@ REASONS_OF_LOGS: Final = {
     "expired": "its publisher had given it no more time",
     "acknowledged": "everybody had acknowledged it, and it was given up",
     "released": "it was given up long ago",
-    "restored": "the log was restored from an older copy",
+    "restored from a backup": "the log was restored from a backup, and is older than what was read of it",
+    "could not be reached": "that log could not be reached when this began",
     "damaged": "the log is damaged there",
 }
 

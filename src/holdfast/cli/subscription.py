@@ -14,15 +14,14 @@ from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from holdfast.cli.admin_page import NoAnswer, Unwilling, subscriptions_page, tell_broker
 from holdfast.cli.connection import tell
-from holdfast.cli.console import OutputConsole
+from holdfast.cli.console import OutputConsole, foreign
 from holdfast.cli.durable_view import SECOND, date_of
 from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.targets import add_network_arguments, loaded_network
-from holdfast.cli.words import counted, duration, listed, moment
+from holdfast.cli.words import counted, duration, listed, moment, plain
 from holdfast.messages.streams import Guarantee
 from holdfast.runtime.network_file import BrokerEntry, Network
 from holdfast.runtime.operator import InvalidStart, seek_to
@@ -161,9 +160,11 @@ def _ls(options: argparse.Namespace) -> int:
         behind = max(map(_behind, each["places"]), default=0.0)
         said = "" if _state(each) == "current" else duration(behind)
         gaps = sum(each["gaps"].values())
-        table.add_row(*map(Text, (each["name"], each["broker"], reader, said, f"{gaps:,}", each["filter"])))
+        table.add_row(
+            *map(foreign, (each["name"], each["broker"], reader, said, f"{gaps:,}", each["filter"]))
+        )
     for each in found.at_silent:
-        table.add_row(*map(Text, (each["name"], each["broker"], "?", "?", "?", each["filter"])))
+        table.add_row(*map(foreign, (each["name"], each["broker"], "?", "?", "?", each["filter"])))
     if table.row_count:
         OutputConsole().print(table)
     else:
@@ -179,7 +180,7 @@ def _show(options: argparse.Namespace) -> int:
         return 0
     console = OutputConsole()
     for line in _lines(each):
-        console.print(Text(line), soft_wrap=True)
+        console.print(foreign(line), soft_wrap=True)
     return 0
 
 
@@ -223,7 +224,7 @@ def _seek(options: argparse.Namespace) -> int:
         )
     else:
         sys.stdout.write(
-            f"{options.name} goes on from {options.to}, at {each['broker']} or wherever it is read.\n"
+            f"{plain(options.name)} goes on from {options.to}, at {each['broker']} or wherever it is read.\n"
         )
     return 0
 
@@ -237,7 +238,7 @@ def _rm(options: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps({"name": options.name, "ended_at": brokers}) + "\n")
     else:
         kept = f" ({counted(len(brokers), 'broker')} had it)" if len(brokers) > 1 else ""
-        sys.stdout.write(f"{options.name} is ended{kept}.\n")
+        sys.stdout.write(f"{plain(options.name)} is ended{kept}.\n")
     return _tell_silent(found)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-__all__ = ["NAMES_MAX", "counted", "duration", "listed", "moment", "sized", "they_are"]
+__all__ = ["NAMES_MAX", "counted", "duration", "listed", "moment", "plain", "sized", "they_are"]
 
 #: Longer lists are cut.
 NAMES_MAX: Final = 8
@@ -57,3 +57,8 @@ def moment(at: datetime) -> str:
     local = at.astimezone()
     is_today = local.date() == datetime.now(local.tzinfo).date()
     return f"{local:%H:%M}" if is_today else f"{local:%Y-%m-%d %H:%M}"
+
+
+def plain(text: str) -> str:
+    """Without what would move a terminal's cursor or worse: the text is a stranger's."""
+    return "".join(character if character.isprintable() else "·" for character in text)

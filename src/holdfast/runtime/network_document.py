@@ -120,7 +120,7 @@ class Document:
         path = self._located(override.path)
         key = _key_at(path)
         if key is None:
-            expected = _nearest(override.path) or "KEY, TABLE.KEY or broker.NAME.KEY"
+            expected = _nearest(override.path) or self._expected(override.path)
             problem = f"{'.'.join(map(str, override.path))} is no setting; expected {expected}"
             self._problems.append((0, f"{override.where}: {problem}"))
             return
@@ -190,6 +190,17 @@ class Document:
             checked[name] = key.kind.check(value)
         except Unfit as unfit:
             self.problem(path, f"{name} {unfit}")
+
+    def _expected(self, path: Path) -> str:
+        """What a path that is no setting could have been."""
+        array, *rest = path
+        tables = self._values.get(str(array)) if array in _KEYS_OF_ARRAYS and len(rest) == 2 else None
+        if not isinstance(tables, list):
+            return "KEY, TABLE.KEY, broker.NAME.KEY or stream.NAME.KEY"
+        names = [str(table.get("name")) for table in tables if isinstance(table, dict)]
+        if rest[0] in names:
+            return f"one of {', '.join(_KEYS_OF_ARRAYS[str(array)])}"
+        return f"the name of a {array}: {', '.join(names)}"
 
     def _located(self, path: Path) -> Path:
         """The path with a broker's or stream's name replaced by its position, if it has one."""

@@ -166,7 +166,7 @@ class Readers:
         """What is wrong with a start, or a token: it is ahead of our clock, and of all we were told."""
         clock = self._network.clock
         if resume.start is not None and not 0 <= resume.start <= clock + START_AHEAD_MAX:
-            return f"it is to begin at {resume.start}, and the clock here stands at {clock}"
+            return "it is to begin at a time that has not come yet, by this broker's clock"
         for pubend, (_, tick) in (resume.token or {}).items():
             if tick > max(clock, self._network.edge_of(pubend)) + AHEAD_MAX:
                 return f"the token stands at {tick} in {pubend}, and the clock here at {clock}"
