@@ -198,6 +198,36 @@ def test_a_full_disk_can_be_chopped_and_that_makes_room() -> None:
     assert disk.size(RESERVE) is not None, "given up, and restored from the room there was"
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_last_segment_that_has_filled_the_disk_goes_when_all_of_it_is_chopped(
+    *, is_restarted: bool
+) -> None:
+    """Else nothing could be appended, so that it would never be sealed, so that it would never go."""
+    disk = simulated()
+    commits = Commits(small_log(disk, LogSettings()))
+    last = 30
+    commits.append(range(1, last + 1), [bytes(100_000)] * last)
+    commits.commit()
+    disk.capacity -= disk.room()
+    commits.append([last + 1], [b"refused"])
+    commits.commit()
+    assert commits.state is CommitState.FULL
+    commits.log.chop(last - 1)
+    assert not commits.reopen(), "one record is still wanted"
+    commits.log.chop(last)
+    if is_restarted:
+        disk.crash()
+        commits = Commits(small_log(disk, LogSettings()))
+    assert commits.reopen()
+    assert commits.log.last_index == last
+    commits.append([last + 1], [b"taken"])
+    commits.commit()
+    disk.crash()
+    log = small_log(disk, LogSettings())
+    assert contents(log.view) == {last + 1: b"taken"}
+    assert list(log.damages) == []
+
+
 def test_a_log_on_a_full_disk_opens_for_reading() -> None:
     disk = simulated()
     log = small_log(disk)

@@ -35,6 +35,9 @@ __all__ = ["LogSettings", "SegmentLog"]
 RESERVE: Final = "reserve"
 RESERVE_BYTES: Final = 1 << 16  #: given up when the disk is full, so that the log can still be chopped
 SEGMENT_BYTES_MAX: Final = 1 << 30
+#: The last segment goes too when all of it is chopped, if it is at least so large. On a full disk it is all there is to
+#: give up: it will not grow until it is sealed.
+RETIRED_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,7 @@ class SegmentLog:
         try:
             self._save(through)
             view.chopped = through
+            self._retire()
             kept = [segment for segment in view.segments if segment.last > through or segment is self._active]
             gone = view.segments[: len(view.segments) - len(kept)]
             view.segments = kept
@@ -179,6 +183,7 @@ class SegmentLog:
             files.remove(name)
         with suppress(DiskFull):  # a log that cannot be written can still be read
             self._save(self.view.chopped)
+            self._retire()
             self._restore_reserve()
 
     # Writing
@@ -241,6 +246,16 @@ class SegmentLog:
         with suppress(DiskFull):  # an older manifest only knows less
             self._save(self.view.chopped)
         return segment
+
+    def _retire(self) -> None:
+        """Begin a segment if nothing is left in the last one; that one goes now, or at the next start."""
+        active = self._active
+        if active is not None and active.end >= RETIRED_BYTES and active.last <= self.view.chopped:
+            try:
+                self._new_segment()
+            except DiskFull:
+                self._files.remove(RESERVE)
+                self._new_segment()
 
     def _save(self, chopped: int) -> None:
         segment = self.view.segments[-1] if self.view.segments else None
