@@ -15,10 +15,11 @@ import pytest
 
 from holdfast.broker.durable.greeting import UNREACHED
 from holdfast.cli.main import main
-from holdfast.cli.sub import _first, _json_line, _text_line, write_beside
+from holdfast.cli.sub import _first, _json_line, _tell_upgrade, _text_line, write_beside
 from holdfast.client.item import Gap
 from holdfast.events.event import make_event
 from holdfast.events.json_form import event_from_json
+from holdfast.messages.subscriptions import Partition
 from holdfast.streams.pubend import RELEASED, RESTORED
 from holdfast.streams.release import Reason
 from holdfast.streams.store_events import DAMAGED
@@ -299,6 +300,19 @@ def test_where_it_is_not_subscribed_yet_is_said_and_when_that_is_over(tmp_path: 
 @pytest.mark.parametrize("reason", [RESTORED, RELEASED, DAMAGED, UNREACHED, *map(str, Reason)])
 def test_every_reason_of_a_log_is_a_sentence(reason: str) -> None:
     assert not _text_line(Gap("orders@a/0", 1, 2, reason)).endswith(f": {reason}\n")
+
+
+def test_what_is_not_reached_after_a_broken_session_is_said_as_at_the_beginning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    places = (Partition("b1", 1, 1, ("b3",)),)
+    _tell_upgrade((), places)
+    _tell_upgrade(places, ())
+    _tell_upgrade((), ())
+    assert capsys.readouterr().err.splitlines() == [
+        "holdfast: not at b3 yet: what is published there may be missing",
+        "holdfast: subscribed at b3 too",
+    ]
 
 
 def test_what_is_missing_is_called_as_the_help_calls_it(capsys: pytest.CaptureFixture[str]) -> None:

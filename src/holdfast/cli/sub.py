@@ -124,7 +124,7 @@ async def _print_items(options: argparse.Namespace, target: Target) -> int:
         durably = f", durably as {items.durable}" if items.durable is not None else ""
         tell(f"subscribed to {items.filter} at {target.url} as {network.name}{durably}")
         if items.partial:
-            tell(f"not at {_places(items.partial)} yet: what is published there may be missing")
+            _tell_partial(items.partial)
         while left is None or left > 0:
             try:
                 if left is None or items.durable is None:
@@ -139,7 +139,15 @@ async def _print_items(options: argparse.Namespace, target: Target) -> int:
     return 0
 
 
+def _tell_partial(partial: Sequence[Partition]) -> None:
+    tell(f"not at {_places(partial)} yet: what is published there may be missing")
+
+
 def _tell_upgrade(cleared: tuple[Partition, ...], partial: tuple[Partition, ...]) -> None:
+    if not cleared:  # subscribed again, after a broken session
+        if partial:
+            _tell_partial(partial)
+        return
     still = f", and not yet at {_places(partial)}" if partial else ""
     tell(f"subscribed at {_places(cleared)} too{still}")
 
