@@ -66,6 +66,8 @@ class Hosted:
         #: Of readers from before we were started again their last matches; up to ``unsure`` any may have been broken.
         self.matched: dict[int, Tick] = {}
         self.unsure: Tick = ORIGIN
+        #: Up to here the filtering log was written for those who read then: who comes later begins above (B1.5).
+        self.written: Tick = ORIGIN
         self.waiting: dict[int, None] = {}  #: readers to be installed when we are admitted
         self.catchups: dict[int, CatchUp] = {}
         self._reading: dict[int, None] = {}  #: whose matches are being read
@@ -125,6 +127,8 @@ class Hosted:
 
     def resign(self) -> None:
         """Nobody here wants anything any more."""
+        assert self.constream is not None
+        self.written = max(self.written, self.constream.handed)
         self.constream = None
 
     def install(self, reader: Reader, position: Tick | None) -> None:
@@ -137,7 +141,7 @@ class Hosted:
         self.constream.install(
             reader.number,
             reader.version,
-            ORIGIN,
+            self.written,
             token=position,
             acknowledged=None if position is None else presented,
             is_durable=reader.durable is not None,

@@ -112,6 +112,7 @@ class DurablePlane:
         self.moving = Moving(self)
         self.operating = Operating(self, settings.expire_after_ns)
         self.courses: dict[str, Course] = {}
+        self.written: dict[str, Tick] = {}  #: up to where each filtering log came in earlier lives
         self.pubends = Pubends(self, settings.brokers, clients, counters, on_safe, recall)
         self.own = self.pubends.own
         self._announced: dict[
@@ -249,6 +250,7 @@ class DurablePlane:
         course = self.courses.get(pubend)
         if course is None:
             course = self.courses[pubend] = Course(pubend, stream_in(pubend), is_own=pubend in self.own)
+            course.hosted.written = self.written.get(pubend, ORIGIN)
         return course
 
     def courses_for(self, filter: Filter) -> list[Course]:

@@ -73,6 +73,7 @@ def recover(plane: DurablePlane, recovered: Recovered) -> None:
     :raises DamagedRow: if a row cannot be read.
     """
     plane.saving.add(Change(BROKER, NAME, plane.name.encode()))
+    plane.written = {pubend: found.last_timestamp for pubend, found in recovered.matches.items()}
     _recover_own(plane, recovered)
     _recover_hosted(plane, recovered)
     _recover_readers(plane, recovered)
