@@ -20,7 +20,7 @@ from holdfast.messages.publications import Accepted, Batch, Deliveries, Publicat
 from holdfast.messages.subscriptions import Confirmed, Unsubscribe, Withdrawn
 from holdfast.messages.ticks import ABSOLUTE, Items
 from holdfast.overlay.transport import Received, Send
-from holdfast.streams.storing import AppendEvents, EventsStable
+from holdfast.streams.storing import AppendEvents, EventsStable, NoteMatches
 
 
 class BrokenBroker(Broker):
@@ -250,3 +250,26 @@ class Forgetful(BrokenBroker):
 
     def __init__(self, settings: Settings, **options: Any) -> None:
         super().__init__(settings)
+
+
+class Unnoting(BrokenBroker):
+    """Leaves a match out of its filtering log [I21]."""
+
+    def step(self, stimulus: Any, now: Instant) -> list[Any]:
+        return [self.noted(effect) for effect in super().step(stimulus, now)]
+
+    def noted(self, effect: Any) -> Any:
+        if isinstance(effect, NoteMatches) and effect.records and self.is_time():
+            (tick, readers), *others = effect.records
+            return replace(effect, records=[*([(tick, readers[1:])] if readers[1:] else []), *others])
+        return effect
+
+
+class Overnoting(Unnoting):
+    """Notes for every durable subscription what matched one of them [I21]."""
+
+    def noted(self, effect: Any) -> Any:
+        if not isinstance(effect, NoteMatches) or self.durable is None:
+            return effect
+        all_of_them = sorted(reader.number for reader in self.durable.readers.durable.values())
+        return replace(effect, records=[(tick, all_of_them) for tick, _ in effect.records])

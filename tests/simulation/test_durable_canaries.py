@@ -14,10 +14,12 @@ from broken_brokers import (
     Hushing,
     Misplacing,
     Muddling,
+    Overnoting,
     Pessimistic,
     Refusing,
     Skipping,
     Unassuring,
+    Unnoting,
 )
 from durable_runs import chain, run
 from holdfast.broker.broker import Broker
@@ -38,6 +40,8 @@ def kinds_found(broker: type[Broker], seed: int, *, faults: bool) -> set[str]:
         (Skipping, "lost", False),  # exactness, I16
         (Hushing, "lost", False),  # exactness, I16
         (Absolving, "I20", False),  # the oracle
+        (Unnoting, "I21", False),  # the oracle: a match is missing in the filtering log,
+        (Overnoting, "I21", False),  # or one is there too many
         (Muddling, "duplicate", False),  # ticks, I18
         (Muddling, "wrong", False),  # ticks: two events at one place
         (Muddling, "total-order", False),  # I26

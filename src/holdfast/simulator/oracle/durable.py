@@ -7,21 +7,18 @@ It stands where a transcript would and is told nothing by the nodes but what the
 - I18: no event becomes stable at two ticks.
 - I19: no event gets a tick of which anybody was told before that it is past.
 - I20: whoever tells of a tick tells of the same event, and nobody calls it silent for all.
+- I21: filtering logs name what matched and nothing else, whenever a broker has crashed, every second, and at last.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from holdfast.clock import SECOND, Instant
-from holdfast.events.packed import unpack
-from holdfast.filters.evaluate import compile_filter
-from holdfast.filters.parse import parse_filter
-from holdfast.filters.subject import Subject
 from holdfast.identity import EventId
 from holdfast.messages.durable import Acknowledge, Portion
 from holdfast.messages.message import Message
@@ -31,17 +28,23 @@ from holdfast.messages.ticks import ABSOLUTE, Items
 from holdfast.overlay.transport import Received, Send
 from holdfast.scenarios.checkers.violation import Violation
 from holdfast.simulator.connection import Host
+from holdfast.simulator.oracle.matches import gone_from, imprecise
+from holdfast.simulator.oracle.pubends import KnownPubend
 from holdfast.simulator.transcript import Transcript
+from holdfast.simulator.world import Node
 from holdfast.streams.storing import AppendEvents, ChopEvents, EventsRefused, EventsStable
 
 __all__ = ["DurableOracle"]
+
+#: So often filtering logs are looked into.
+LOOK_EVERY_NS: Final = SECOND
 
 
 @dataclass(slots=True)
 class _Kept:
     """A durable subscription that its subscriber knows to stand."""
 
-    matches: Callable[[Subject], bool]
+    filter: str
     start: dict[str, int] | None  #: by pubend; None: not all pubends were reached
     acknowledged: dict[str, int] = field(default_factory=dict)
 
@@ -53,44 +56,22 @@ class _Kept:
         return max(begin, self.acknowledged.get(pubend, 0))
 
 
-@dataclass(slots=True)
-class _Pubend:
-    """What is known of one, by anybody."""
-
-    asserted: int = 0  #: the highest tick that anybody was told is past
-    chopped: int = 0
-    ticks: list[int] = field(default_factory=list)  #: with an event, ascending
-    events: dict[int, Publication] = field(default_factory=dict)
-    pending: list[Sequence[tuple[int, Publication]]] = field(
-        default_factory=list
-    )  #: appends that are not stable
-
-    def note(self, tick: int, event: Publication) -> Publication:
-        """An event stands at a tick; the one that stood there first."""
-        if tick not in self.events:
-            insort(self.ticks, tick)
-            self.events[tick] = event
-        return self.events[tick]
-
-    def within(self, lo: int, hi: int) -> list[Publication]:
-        """The events strictly between two ticks."""
-        ticks = self.ticks[bisect_right(self.ticks, lo) : bisect_left(self.ticks, hi)]
-        return [self.events[tick] for tick in ticks]
-
-
 class DurableOracle(Transcript):
     """Watches one run of a durable network."""
 
     def __init__(self, *, lines_max: int = 0) -> None:
         super().__init__(max(lines_max, 1))
         self._has_lines = lines_max > 0
-        self._pubends: defaultdict[str, _Pubend] = defaultdict(_Pubend)
+        self._pubends: defaultdict[str, KnownPubend] = defaultdict(KnownPubend)
         self._stable: dict[EventId, tuple[str, int]] = {}
         self._asked: dict[
             tuple[str, int], tuple[str, str]
         ] = {}  #: durable name and filter, by subscriber and number
         self._kept: dict[str, _Kept] = {}
         self._found: list[Violation] = []
+        self._nodes: dict[str, Node] = {}  #: those that have a store
+        self._look_at: Instant = 0
+        self._said: set[str] = set()  #: of filtering logs, each once
 
     @property
     def events(self) -> int:
@@ -104,6 +85,7 @@ class DurableOracle(Transcript):
 
     def broken(self, *, releases_early: bool) -> list[Violation]:
         """What was found; who may release early may forget what somebody has not acknowledged."""
+        self._look(self._nodes.values(), "in the end")
         return [each for each in self._found if not (releases_early and each.kind == "I17")]
 
     # Where a transcript stands
@@ -116,6 +98,8 @@ class DurableOracle(Transcript):
             for name, pubend in self._pubends.items():
                 if name.partition("@")[2].rpartition("/")[0] == node:
                     pubend.pending.clear()
+            if node in self._nodes:
+                self._look([self._nodes[node]], f"as it crashed at {now / SECOND:.6f}")
 
     def step(self, now: Instant, host: Host, stimulus: Any, effects: Sequence[Any]) -> None:
         """A program has taken a step."""
@@ -124,6 +108,11 @@ class DurableOracle(Transcript):
         for message in [*self._on_stimulus(host, stimulus), *self._on_effects(host, effects)]:
             kind, _, text = message.partition(": ")
             self._found.append(Violation(kind, f"{text} (at {now / SECOND:.6f})"))
+        if isinstance(host, Node) and host.store is not None:
+            self._nodes[host.name] = host
+            if now >= self._look_at:
+                self._look_at = now + LOOK_EVERY_NS
+                self._look(self._nodes.values(), f"at {now / SECOND:.6f}")
 
     def _on_stimulus(self, host: Host, stimulus: Any) -> Iterable[str]:
         match stimulus:
@@ -148,12 +137,22 @@ class DurableOracle(Transcript):
                 case ChopEvents(pubend, through):
                     yield from self._on_chop(pubend, through)
 
+    # Filtering logs
+
+    def _look(self, nodes: Iterable[Node], when: str) -> None:
+        gone = gone_from(self._nodes.values())
+        for node in nodes:
+            for text in imprecise(node, self._pubends, gone):
+                if text not in self._said:
+                    self._said.add(text)
+                    self._found.append(Violation("I21", f"{text} ({when})"))
+
     # Logs
 
     def _on_append(self, append: AppendEvents) -> Iterable[str]:
         pubend = self._pubends[append.pubend]
         records = list(zip(append.ticks, append.publications, strict=True))
-        pubend.pending.append(records)
+        pubend.append(records)
         for tick, event in records:
             if tick <= pubend.asserted:
                 yield f"I19: {_id(event)} gets tick {tick} of {append.pubend}, and {pubend.asserted} was past"
@@ -179,8 +178,7 @@ class DurableOracle(Transcript):
         if name and name not in self._kept:
             token = message.token or {}
             start = {pubend: tick for pubend, (_, tick) in token.items()}
-            matches = compile_filter(parse_filter(filter))
-            self._kept[name] = _Kept(matches, None if message.partial else start)
+            self._kept[name] = _Kept(filter, None if message.partial else start)
 
     def _on_chop(self, pubend: str, through: int) -> Iterable[str]:
         known = self._pubends[pubend]
@@ -188,7 +186,7 @@ class DurableOracle(Transcript):
         for name, kept in self._kept.items():
             place = kept.place(pubend)
             lost = () if place is None else known.within(place, through + 1)
-            if any(kept.matches(Subject(unpack(event.event))) for event in lost):
+            if any(known.is_for(kept.filter, tick) for tick in lost):
                 yield f"I17: {pubend} forgets up to {through}, and {name} has acknowledged {place}"
 
     # What is said

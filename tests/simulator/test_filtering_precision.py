@@ -1,0 +1,190 @@
+"""I21 as a checker: a filtering log written by hand on a simulated disk, right, and wrong in one place at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from durable_runs import chain, run
+from holdfast.broker.durable.records import (
+    HOSTED,
+    PLACES,
+    PUBENDS,
+    READERS,
+    HostedRow,
+    PlaceRow,
+    ReaderRow,
+    change,
+    joined,
+)
+from holdfast.clock import MILLISECOND, Instant
+from holdfast.events.event import make_event
+from holdfast.events.packed import pack
+from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import Lost
+from holdfast.overlay.transport import Log
+from holdfast.simulator.clock import VirtualClock
+from holdfast.simulator.connection import Host
+from holdfast.simulator.disk import SimulatedDisk
+from holdfast.simulator.oracle.durable import DurableOracle
+from holdfast.simulator.oracle.matches import gone_from, imprecise
+from holdfast.simulator.oracle.pubends import KnownPubend
+from holdfast.simulator.store import SimulatedStore
+from holdfast.simulator.world import Node, World
+from holdfast.storage.files import Subfolder
+from holdfast.storage.filtering_log import FilteringLog
+from holdfast.streams.pubend import Kept
+
+PUBEND = "scenario@b0/0"
+FOLDER = "matches-scenario@b0%2F0"
+LARGE, ALL = 1, 2  #: the readers of `a WHERE qty > 15`, from tick 5 on, and of `a`, from tick 15 on
+RIGHT = [(10, [LARGE]), (20, [LARGE, ALL]), (30, [ALL])]  #: what they match of events with qty 16, 17, 1
+
+
+def flip(disk: SimulatedDisk, where: float) -> None:
+    """One bit of a filtering log is another."""
+    [name] = [each for each in disk.names() if each.startswith(FOLDER) and each.endswith(".segment")]
+    data = bytearray(disk.read(name) or b"")
+    data[int(len(data) * where)] ^= 1
+    disk.replace(name, bytes(data))
+
+
+class Shown:
+    """A broker's disk, and what its pubend has logged: events at 10, 20 and 30."""
+
+    def __init__(self, records: Sequence[tuple[int, Sequence[int]]], *, delivered: int = 35) -> None:
+        self.node = Node("b", lambda incarnation: None, SimulatedDisk(Random(1)), 0)  # type: ignore[arg-type, return-value]
+        self.node.store = store = SimulatedStore(
+            VirtualClock(), self.node.disk, Random(2), lambda stimulus: None
+        )
+        self.tables = store.tables
+        self.tables.apply(
+            [
+                change(HOSTED, PUBEND, HostedRow(1, delivered, 1, 0, 0)),
+                change(READERS, "u/large", ReaderRow(LARGE, "a WHERE qty > 15", 1, {}, 0)),
+                change(READERS, "u/all", ReaderRow(ALL, "a", 1, {}, 0)),
+                change(PLACES, joined(LARGE, PUBEND), PlaceRow(5, 5, 5)),
+                change(PLACES, joined(ALL, PUBEND), PlaceRow(15, 15, 15)),
+            ]
+        )
+        self.log = FilteringLog(Subfolder(self.node.disk, FOLDER), bytes(16))
+        for record in records:  # each in a block of its own, so that one can be damaged
+            self.log.write([record])
+            self.log.commit()
+        self.known = KnownPubend()
+        for n, (tick, qty) in enumerate(((10, 16), (20, 17), (30, 1)), 1):
+            self.known.note(tick, Publication("p", n, pack(make_event("a", {"qty": qty}))))
+
+    def lose(self, after: int, upto: int) -> None:
+        """The pubend says that it has lost something."""
+        self.tables.apply([change(PUBENDS, PUBEND, Kept(lost=[Lost(after, upto, "damaged")]))])
+
+    def damage(self) -> None:
+        """In the midst of the filtering log one bit is another."""
+        flip(self.node.disk, 0.5)
+
+    @property
+    def found(self) -> list[str]:
+        found = imprecise(self.node, {PUBEND: self.known}, gone_from([self.node]))
+        return [each.removeprefix(f"b {PUBEND}: ") for each in found]
+
+
+def test_a_log_that_names_what_matched_and_nothing_else_is_precise() -> None:
+    assert Shown(RIGHT).found == []
+
+
+def test_what_matched_before_a_reader_began_here_is_not_asked_of_the_log() -> None:
+    assert Shown([(10, [LARGE, ALL]), *RIGHT[1:]]).found == [], "its number was another's, once"
+    assert Shown(RIGHT[1:]).found == ["u/large, from 5 on, has matched 10, and the log does not say so"]
+
+
+def test_a_match_that_is_left_out_is_seen() -> None:
+    left_out = Shown([(10, [LARGE]), (20, [ALL]), (30, [ALL])])
+    assert left_out.found == ["u/large, from 5 on, has matched 20, and the log does not say so"]
+
+
+def test_a_match_that_is_left_out_at_the_end_is_seen_if_it_is_said_to_be_delivered() -> None:
+    assert Shown(RIGHT[:2]).found == ["u/all, from 15 on, has matched 30, and the log does not say so"]
+    assert Shown(RIGHT[:2], delivered=25).found == [], "nobody has claimed to know of 30"
+
+
+def test_a_match_too_many_is_seen() -> None:
+    too_many = Shown([*RIGHT[:2], (30, [LARGE, ALL])])
+    assert too_many.found == ["u/large, from 5 on, has not matched 30, and the log says so"]
+    no_event = Shown([*RIGHT, (33, [ALL])])
+    assert no_event.found == ["u/all, from 15 on, has not matched 33, and the log says so"]
+
+
+def test_an_event_that_was_to_be_logged_when_the_power_went_may_have_been() -> None:
+    shown = Shown([*RIGHT, (33, [ALL])])
+    shown.known.append([(33, Publication("p", 4, pack(make_event("a", {"qty": 1}))))])
+    assert shown.found == []
+
+
+def test_what_was_chopped_is_not_asked_of_the_log() -> None:
+    shown = Shown([(10, []), (20, [ALL]), (30, [ALL])])
+    assert len(shown.found) == 2
+    shown.log.chop(10)
+    assert len(shown.found) == 1
+    shown.log.chop(20)
+    assert shown.found == []
+
+
+def test_where_the_log_is_damaged_it_need_not_be_sure() -> None:
+    shown = Shown([(10, [LARGE]), (20, [ALL]), (30, [ALL])])
+    assert shown.found == ["u/large, from 5 on, has matched 20, and the log does not say so"]
+    shown.damage()
+    assert shown.found == [], "up to there everything may match, and is filtered again"
+
+
+def test_what_is_lost_is_named_once_where_it_begins() -> None:
+    shown = Shown([(10, [LARGE]), (18, [LARGE, ALL]), (30, [ALL])])
+    assert len(shown.found) == 4
+    shown.lose(17, 25)
+    assert shown.found == []
+    unnamed = Shown([(10, [LARGE]), (30, [ALL])])
+    unnamed.lose(17, 25)
+    assert len(unnamed.found) == 2, "silence is no announcement"
+
+
+def test_a_record_that_is_larger_than_it_may_be_is_seen() -> None:
+    shown = Shown([*RIGHT[:2], (30, [ALL, ALL, ALL])])
+    assert shown.found == ["32 bytes for 1 readers at 30"]
+
+
+@pytest.mark.parametrize(("where", "is_noticed"), [(0.2, False), (0.8, True)])
+def test_a_filtering_log_that_was_damaged_while_its_broker_was_down_is_precise_where_it_is_sure(
+    where: float, is_noticed: bool
+) -> None:
+    """In a whole network: where the log cannot be read everything is filtered again, and then it goes on.
+
+    What is older than the last checkpoint is not read at start, and its damage is met by who reads.
+    """
+    configuration = chain(2, ("p", "publisher", 0), ("u", "subscriber", 1))
+    script = """Subscriber u Subscribe a As mine Durable
+    Subscriber u Disconnect
+    Publisher p Publish 30 Ontopic a Interval 10
+    At 1500 Crash b1
+    At 2000 Restart b1
+    Wait 3000
+    Publisher p Publish 30 Ontopic a Interval 10
+    Subscriber u Reconnect
+    Drain 5000
+    Wait 2000
+    """
+    errors: list[str] = []
+
+    class Watching(DurableOracle):
+        def step(self, now: Instant, host: Host, stimulus: Any, effects: Sequence[Any]) -> None:
+            super().step(now, host, stimulus, effects)
+            errors.extend(each.text for each in effects if isinstance(each, Log) and each.level == "error")
+
+    def beside(world: World) -> None:
+        world.clock.at(world.now + 1_700 * MILLISECOND, lambda _: flip(world.nodes["b1"].disk, where), None)
+
+    ran = run(configuration, script, beside=beside, oracle=Watching())
+    assert errors == ["a filtering log is damaged, and all is filtered again"] * is_noticed
+    assert ran.got("mine") == ran.accepted()
