@@ -263,6 +263,18 @@ def test_a_broker_cannot_pass_for_another() -> None:
     assert desk.said(right, Follow) == []
 
 
+@pytest.mark.parametrize("numbers", [(5, 3), (5, 5), (1, 2**63 - 1, 2)])
+def test_a_publisher_whose_numbers_do_not_increase_is_hung_up_on(numbers: Sequence[int]) -> None:
+    """They were appended as they came, and the broker stopped when the disk had them."""
+    desk, _, publisher, reader = world()
+    stranger = desk.publisher("v", 1)
+    desk.say(stranger, publish("v", *numbers))
+    assert stranger in desk.closed
+    desk.wait(SECOND)
+    desk.say(publisher, publish("p", 2))
+    assert [publication.id for _, publication in desk.events(reader)] == [("q", 1), ("v", 1), ("p", 2)]
+
+
 @pytest.mark.parametrize("message", [Wants(1), Follow(OWN), Fetch("b", "v", "mine"), Start(OWN, 5)])
 def test_a_client_that_speaks_as_a_broker_is_hung_up_on(message: Message) -> None:
     desk, _, publisher, reader = world()

@@ -20,7 +20,7 @@ from holdfast.events.value import INT_MAX
 from holdfast.filters.topic import parse_pattern
 from holdfast.messages.publications import Batch, Publication, Rejected
 from holdfast.messages.streams import Guarantee
-from holdfast.node.breach import brief
+from holdfast.node.breach import Breach, brief
 from holdfast.routing.port import ClientPort
 
 __all__ = ["Admission", "Admitted", "Entrance"]
@@ -57,7 +57,10 @@ class Entrance:
         self._stream_of: dict[str, str | None] = {}
 
     def admit(self, port: ClientPort, publications: list[Publication]) -> Admission:
-        """Take a publisher's batch."""
+        """Take a publisher's batch.
+
+        :raises Breach: if its numbers do not increase.
+        """
         return self._admit_all(port, publications) or self._admit_each(port, publications)
 
     def _admit_all(self, port: ClientPort, publications: list[Publication]) -> Admission | None:
@@ -77,6 +80,9 @@ class Entrance:
         return Admission([Admitted(stream, Batch(publications), events)], [], [])
 
     def _admit_each(self, port: ClientPort, publications: list[Publication]) -> Admission:
+        numbers = [publication.n for publication in publications]
+        if not all(map(lt, numbers, numbers[1:])):
+            raise Breach("numbers that do not increase in one message")
         admission = Admission([], [], [])
         stream_of = self._stream_of
         read = self._reader.read
