@@ -79,6 +79,18 @@ class Brokers:
         """Where clients find a broker."""
         return f"holdfast://{self._listen[name]}"
 
+    def port(self, name: str) -> int:
+        """Where it listens."""
+        return int(self._listen[name].rpartition(":")[2])
+
+    def admin_port(self, name: str) -> int:
+        """Where it tells of itself."""
+        return int(self._admin[name].rpartition(":")[2])
+
+    def pid(self, name: str) -> int:
+        """Its process, while it runs."""
+        return self._running[name].pid
+
     def data(self, name: str) -> Path:
         """What it keeps."""
         return self._folders[name]
