@@ -6,6 +6,7 @@ from durable_desk import OWN, shop
 
 from by_hand import publish
 from holdfast.broker.durable.records import PLACES, PlaceRow, read
+from holdfast.broker.settings import Settings
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Acknowledge, Credit, Saved
 from holdfast.streams.storing import Save
@@ -23,6 +24,35 @@ def test_an_acknowledgement_is_answered_when_it_is_on_disk() -> None:
     desk.wait(3 * SECOND)
     reader = desk.reader("u", durable="mine")
     assert desk.got(reader) == []
+
+
+def test_acknowledgements_nobody_waits_for_are_on_disk_after_a_round_in_one_transaction() -> None:
+    """R1.30: what many have consumed meanwhile is saved from time to time, each place once."""
+    desk, publisher, first = shop(durable="mine")
+    second = desk.reader("v", durable="hers")
+    desk.wait(SECOND)
+    ticks = []
+    saved = len(desk.done_of(Save))
+    for n in range(2, 12):
+        desk.say(publisher, publish("p", n))
+        ticks.append(desk.own.core.stable)
+        for reader in (first, second):
+            desk.acknowledge(reader)
+    assert not [
+        save for save in desk.done_of(Save)[saved:] if any(each.table == PLACES for each in save.changes)
+    ]
+    desk.wait(Settings("b", 1).report_every_ns)
+    saves = [
+        rows
+        for save in desk.done_of(Save)[saved:]
+        if (rows := [each for each in save.changes if each.table == PLACES])
+    ]
+    assert [len(rows) for rows in saves] == [2]
+    places = [read(PLACES, key, row, PlaceRow) for key, row in desk.tables.read(PLACES).items()]
+    assert [place.acknowledged for place in places] == [ticks[-1]] * 2
+    desk.restart()
+    desk.wait(3 * SECOND)
+    assert desk.got(desk.reader("u", durable="mine")) == []
 
 
 def test_what_was_not_on_disk_when_the_power_went_comes_again() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from durable_desk import FAR, OWN, followed, items, shop
+from durable_desk import FAR, OWN, Desk, admitted, followed, items, shop
 
 from by_hand import a_publication, publish
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Credit, Portion
-from holdfast.messages.ticks import ABSOLUTE
+from holdfast.messages.ticks import ABSOLUTE, Start
 from holdfast.streams.storing import NoteMatches, ReadMatches
 
 
@@ -76,6 +76,37 @@ def test_a_passing_reader_that_was_lost_for_a_moment_goes_on_where_it_was() -> N
     desk.subscribe(reader, "u", token={OWN: last})
     assert desk.got(reader) == [3]
     assert desk.gaps(reader) == []
+
+
+def test_each_that_is_behind_has_a_stream_of_its_own_in_each_pubend_and_none_when_it_has_caught_up() -> None:
+    """R1.17, B1.13: who catches up in one pubend may be current in another."""
+    desk = Desk(["left"])
+    left = desk.meet("left", FAR)
+    publisher = desk.publisher("p", 1)
+    readers = {name: desk.reader(name, durable=name) for name in ("u", "v")}
+    desk.say(
+        left, admitted(100), Start(FAR, 100), items(FAR, ABSOLUTE, 100, [(150, a_publication("q", 1))], 200)
+    )
+    desk.wait(SECOND)
+    place = desk.place(readers["u"])
+    for reader in readers.values():
+        desk.lose(reader)
+    desk.say(publisher, publish("p", 2))
+    desk.wait(SECOND)
+    desk.hold(ReadMatches)
+    readers = {
+        name: desk.reader(name, durable=name, incarnation=2, token={FAR: 200, OWN: place}) for name in readers
+    }
+    own, far = desk.course().hosted.catchups, desk.course(FAR).hosted.catchups
+    assert len(own) == 2
+    assert len({id(each) for each in own.values()}) == 2
+    assert not far, "they have all of that"
+    desk.hold()
+    assert not own, "it is discarded at the switch"
+    assert [desk.got(reader) for reader in readers.values()] == [[2], [2]]
+    desk.say(publisher, publish("p", 3))
+    assert [desk.got(reader) for reader in readers.values()] == [[2, 3], [2, 3]]
+    assert not own
 
 
 def test_nothing_is_sent_to_who_is_away() -> None:
