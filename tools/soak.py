@@ -105,6 +105,7 @@ def everything() -> list[Soaked]:
     real = "tests/real_overlay.py"
     durable = "tests/real_durable.py"
     logged = "-m holdfast.simulator.durable_swarm"
+    lies = "tests/fuzz_durable_campaign.py"
     return [
         # A minute each of five networks; first, since it is soon over.
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
@@ -118,6 +119,7 @@ def everything() -> list[Soaked]:
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
         Soaked("simulated networks without faults: complete", swarm, 4_000),
         Soaked("bad bytes at every port, seconds of them", "tests/fuzz_campaign.py", 600, 10),
+        Soaked("lies about durable streams at every port, seconds of them", lies, 600, 10),
         Soaked("brokers in any interleaving", f"{tree}[filter]", 10_000),
         Soaked("index = naive twin, all filters", f"{index}[everything]"),
         Soaked("naive twin = SQLite", sqlite),
