@@ -43,6 +43,7 @@ from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Publication
 from holdfast.messages.subscriptions import Durable, Refused, Resume, Subscribe, Unsubscribe
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
+from holdfast.streams.storing import AppendEvents
 
 EVENT = a_publication("q", 1)
 OTHER = a_publication("q", 2)
@@ -303,6 +304,30 @@ def test_a_client_that_wants_the_impossible_is_refused_or_served_alone(resume: R
     desk.wait(SECOND)
     desk.say(publisher, publish("p", 2))
     assert [publication.id for _, publication in desk.events(reader)] == [("q", 1), ("p", 2)]
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_token_ahead_of_a_pubend_that_is_being_written_takes_nothing_of_that_away(is_full: bool) -> None:
+    """It may say that a backup was put back; what is on its way to the disk stands below what is taken for lost."""
+    desk, _, publisher, reader = world()
+    desk.hold(AppendEvents)
+    desk.say(publisher, publish("p", 2))
+    desk.say(publisher, publish("p", 3))
+    ahead = desk.clock + 30 * SECOND // 1_000
+    desk.reader("v", "b", durable="x", token={OWN: ahead})
+    desk.say(publisher, publish("p", 4))
+    if is_full:
+        capacity, desk.disk.capacity = desk.disk.capacity, desk.disk.capacity - desk.disk.room()
+        desk.hold()
+        desk.disk.capacity = capacity
+        desk.say(publisher, publish("p", 2, 3, 4))
+    desk.hold()
+    desk.wait(SECOND)
+    events = [(tick, each.n) for tick, each in desk.events(reader) if each.publisher == "p"]
+    assert [n for _, n in events] == [2, 3, 4]
+    assert [n for tick, n in events if tick > ahead] == ([2, 3, 4] if is_full else [4])
+    assert desk.own.core.incarnation == 2
+    assert desk.gaps(reader) == [(OWN, "restored from a backup")]
 
 
 def test_a_beginning_in_the_future_is_refused() -> None:

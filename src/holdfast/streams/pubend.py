@@ -316,7 +316,10 @@ class Pubend:
         """
         if tick <= max(self._last, self.lease):
             return None
-        robbed = Lost(self.stable, tick, RESTORED)
+        after = (
+            self._appended[-1].ticks[-1] if self._appended else self.stable
+        )  # what is on its way is not lost
+        robbed = Lost(after, tick, RESTORED)
         self.incarnation += 1
         self.lost.append(robbed)
         self._last = tick

@@ -6,6 +6,7 @@ for a while after the last event, under a lease; then there is nothing more to t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -95,6 +96,7 @@ class OwnPubend:
         self._contents: dict[
             Tick, Sequence[Content]
         ] = {}  #: of events on their way to the disk, by their first tick
+        self._robbed: deque[Lost] = deque()  #: what stands behind appends that are not known yet
         self._base = self._recover(kept, log)
 
     def _recover(self, kept: Kept, log: LogState | None) -> Tick:
@@ -184,6 +186,7 @@ class OwnPubend:
                 contents = contents or [unpack(each.event) for each in append.publications]
                 self._expiring.add(zip(append.ticks, contents, strict=True))
             answers += accepted
+            self._lose()
         return answers
 
     def on_refused(self, reason: str, *, is_final: bool) -> list[Answer]:
@@ -194,7 +197,9 @@ class OwnPubend:
             self.failure = reason
             return []  # nobody knows what became of them
         self._contents.clear()
-        return self.core.on_refused(reason)
+        answers = self.core.on_refused(reason)
+        self._lose()
+        return answers
 
     # Silence
 
@@ -299,10 +304,17 @@ class OwnPubend:
         """Somebody has consumed up to a tick; what our log was robbed of, if it never came so far."""
         robbed = self.core.on_token(tick)
         if robbed is not None:
-            self.course.knowledge.add_lost(*robbed)
-            self._base = max(self._base, tick)
+            self._robbed.append(robbed)
             self._active_at = max(self._active_at, tick)
+            self._lose()
         return robbed
+
+    def _lose(self) -> None:
+        """Know what we were robbed of, as soon as all that was appended before is known, or refused."""
+        while self._robbed and (self.core.stable >= self._robbed[0].after or not self.core.unstable):
+            robbed = self._robbed.popleft()
+            self.course.knowledge.add_lost(*robbed)
+            self._base = max(self._base, robbed.upto)
 
 
 def replace_end(piece: Release, upto: Tick) -> Release:
