@@ -5,6 +5,7 @@ Either end of a move is the broker under test; the other is its neighbour left.
 
 from __future__ import annotations
 
+import pytest
 from durable_desk import OWN, Desk, shop
 
 from by_hand import a_publication, publish
@@ -21,7 +22,7 @@ from holdfast.messages.durable import (
     Reported,
     Stand,
 )
-from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Unsubscribe
+from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Subscribe, Unsubscribe
 from holdfast.streams.storing import ChopMatches, Save
 
 EVENT = a_publication("q", 1)
@@ -96,6 +97,35 @@ def test_who_comes_back_before_it_acknowledged_anything_here_goes_on_from_the_to
     desk.say(publisher, publish("p", 20))
     assert desk.gaps(again) == []
     assert desk.got(again) == [20]
+
+
+@pytest.mark.parametrize("start", [None, 2**40])
+def test_where_it_stood_is_kept_if_its_client_leaves_before_the_network_knows_it_here(
+    start: int | None,
+) -> None:
+    """What its old broker has said is for the subscription, not for the client that happened to ask."""
+    desk, left, _ = at_left(1, 2, 3)
+    desk.confirms = False
+    reader = desk.reader(durable="mine")
+    first = desk.own.core.stable - 2
+    desk.say(left, fetched(**{OWN: Stand(first - 1, first, first)}))
+    desk.lose(reader)
+    desk.say(left, *(Confirmed(each.subscription) for each in desk.said(left, Subscribe)))
+    desk.wait(SECOND)
+    reader = desk.reader(durable="mine", start=start, incarnation=2)
+    desk.wait(SECOND)
+    assert desk.got(reader) == [2, 3]
+
+
+def test_where_the_filtering_log_of_its_old_broker_began_is_not_where_a_client_without_a_place_stands() -> (
+    None
+):
+    """It had moved there, too, and was never read: its token does not name the pubend (B1.11)."""
+    desk, left, _ = at_left(1, 2, 3)
+    reader = desk.reader(durable="mine", token={})
+    last = desk.own.core.stable
+    desk.say(left, fetched(**{OWN: Stand(last, last - 2, last - 2)}))
+    assert desk.got(reader) == [2, 3]
 
 
 def test_an_answer_from_another_broker_or_for_another_name_is_not_taken() -> None:

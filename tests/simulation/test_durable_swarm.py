@@ -19,7 +19,8 @@ SECONDS = 12.0
 RUNS_MIN = 6
 
 #: Seeds that found something, each in its time: pubends that were born while somebody was away, silence from before a
-#: subscription, receipts that were lost with a session, release behind an unfinished reader, logs never begun.
+#: subscription, receipts that were lost with a session, release behind an unfinished reader, logs never begun, silence
+#: that was taken for acknowledged at a move, places that went with the client that had brought them.
 ONCE_FAILED = (
     (24, False),
     (26, False),
@@ -32,6 +33,8 @@ ONCE_FAILED = (
     (100, True),
     (107, True),
     (145, True),
+    (220, True),
+    (235, True),
     (401, True),
     (669, True),
     (711, True),

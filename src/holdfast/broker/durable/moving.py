@@ -184,7 +184,7 @@ def _token(
         return {pubend: (0, stand.released) for pubend, stand in stands.items()}
     found = dict(token)
     for pubend, (start, acknowledged, released) in stands.items():
-        incarnation, tick = token.get(pubend, (0, start))
+        incarnation, tick = token.get(pubend, (0, min(start, acknowledged)))
         if tick >= acknowledged:
             found[pubend] = incarnation, max(tick, released)
     return found
