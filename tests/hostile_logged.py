@@ -2,7 +2,7 @@
 
 Readers, publishers and a broker; they know the names of pubends and what time it is, so that their ticks may be such as
 there are. What they leave alone is where trust begins (docs/protocols/durable.md): the names of other durable
-subscriptions, tokens of the next minute, and what a broker says in another one's name.
+subscriptions, tokens ahead of a pubend, and what a broker says in another one's name.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NAMES = ("honest b1", "honest b3", "nobody")
 
 
 def hostile_logged_bytes(draw: Random, clock: int) -> bytes:
-    """What one hostile peer sends; ``clock`` is the present as a tick."""
+    """What one hostile peer sends; ``clock`` is a tick all pubends have just come to."""
     if draw.random() < 0.2:
         return hostile_bytes(draw)
     session = draw.choice((reader, publisher, broker, broker))(draw, clock)
