@@ -38,6 +38,7 @@ ONCE_FAILED = (
     (401, True),
     (669, True),
     (711, True),
+    (5146, True),
 )
 
 

@@ -129,6 +129,8 @@ class Cast:
         """Add a line to the trace; what is told before the script began is not of the script, and is left out."""
         if self.script_began is None:
             return
+        if kind == "unsubscribe":  # not before: one that is frozen may crash without having heard of it
+            self.wishes[node].pop(fields["subscription"], None)
         position = self._positions[node] = self._positions.get(node, 0) + 1
         t = (self.world.clock.now - self.script_began) / SECOND
         self.trace.append({"t": t, "i": position, "node": node, "kind": kind, **fields})

@@ -218,7 +218,6 @@ class _Run:
                 wish = self.cast.wishes[name][command.subscription] = Wish.of(command)
                 self.world.submit(name, DoSubscribe(wish, ticket))
             case Unsubscribe(_, _, subscription):
-                self.cast.wishes[name].pop(subscription, None)
                 self.world.submit(name, DoUnsubscribe(subscription, ticket))
             case Reconnect(_, site):
                 self._write("reconnect", name)

@@ -77,7 +77,7 @@ __all__ = ["DurablePlane"]
 #: Matches are noted when there are so many, or so long after the first. No delivery waits for that, but a log that is
 #: to be synced meanwhile does: two syncs at once take twice as long.
 NOTE_EVENTS: Final = 2_000
-NOTE_WITHIN_NS: Final = 200 * MILLISECOND
+NOTE_WITHIN_NS: Final = 100 * MILLISECOND
 
 #: So many events of one pubend are told in one turn, to those who are current and those who catch up (B1.14).
 TURN_MAX: Final = 8_000
