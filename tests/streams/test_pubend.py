@@ -111,6 +111,16 @@ def test_what_a_full_disk_refused_may_come_again() -> None:
     assert list(again.ticks) == [201, 202]
 
 
+def test_silence_before_an_event_that_is_not_stable_is_asserted_under_the_lease_too() -> None:
+    """B1.3, I19: the event may be lost in a crash, and the clock may have gone back by then."""
+    pubend = Pubend("e", Kept())
+    pubend.on_leased(1_000)
+    pubend.publish(requests("p", 1), now=5_000)
+    assert pubend.silent_upto(5_000) == 1_000
+    pubend.on_leased(9_000)
+    assert pubend.silent_upto(5_000) == 4_999
+
+
 def test_who_starts_again_begins_above_its_lease() -> None:
     """B1.3: the clock has gone back, and silence was asserted."""
     pubend = Pubend("e", Kept())

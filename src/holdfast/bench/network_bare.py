@@ -29,7 +29,7 @@ Targets = list[list[tuple[int, bytes]]]
 
 _HEADER: Final = struct.Struct(">IBI")
 _PUBLISH, _DELIVERIES = 32, 36
-_split = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
+_split = msgspec.msgpack.Decoder(tuple[str, list[msgspec.Raw]]).decode
 
 
 def precomputed(workload: Workload) -> Targets:
@@ -95,7 +95,8 @@ class FanOut(asyncio.Protocol):
                 if end > size:
                     break
                 if kind == _PUBLISH:
-                    upto = self._gather(_split(view[at + HEADER_BYTES : end]), touched)
+                    _, publications = _split(view[at + HEADER_BYTES : end])
+                    upto = self._gather(publications, touched)
                 at = end
         self._rest = data[at:]
         for sink in touched:

@@ -265,8 +265,8 @@ class Pubend:
 
     def silent_upto(self, now: int) -> int:
         """Every tick up to this one is an event that is stable, lost, or silent for ever."""
-        if self._appended:
-            return self._appended[0].ticks[0] - 1
+        if self._appended:  # what is not stable may be lost, and its tick with it
+            return min(self._appended[0].ticks[0] - 1, max(self.stable, self.lease))
         upto = max(self.stable, min(now, self.lease))
         self._last = max(self._last, upto)
         return upto

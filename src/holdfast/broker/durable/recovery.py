@@ -120,10 +120,9 @@ def _recover_own(plane: DurablePlane, recovered: Recovered) -> None:
 def _losses(kept: Kept, log: LogState | None, known: Tick) -> list[Lost]:
     """What is not in a log any more, and nobody gave up."""
     forgotten = kept.released[-1].upto if kept.released else kept.created
-    lost = [] if log is None else list(log.lost)
-    if (log is None or not log.segments) and kept.upto > forgotten:  # it had events
-        lost.append(Lost(forgotten, known, GONE))
-    return lost
+    had_events = kept.upto > forgotten
+    gone = [Lost(forgotten, known, GONE)] if had_events and (log is None or not log.segments) else []
+    return gone if log is None else [*gone, *log.lost]
 
 
 def _unknown(kept: Kept, losses: list[Lost]) -> list[Lost]:
