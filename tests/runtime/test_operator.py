@@ -271,11 +271,11 @@ async def test_status_and_metrics_say_who_pins_a_log_and_that_a_disk_is_full(tmp
 
 def test_a_full_disk_is_a_state_until_it_takes_something_again() -> None:
     own = OwnPubend(Course(PUBEND, "orders", is_own=True), STREAM, Kept(), None, ())
-    event = Publication("p", 1, pack(make_event("orders/eu")))
-    own.publish([Request(0, event)], 10)
-    own.on_refused("full", is_final=False)
+    first, second = (Publication("p", n, pack(make_event("orders/eu"))) for n in (1, 2))
+    own.publish([Request(0, first)], 10)
+    own.on_refused("full", 1, is_final=False)
     assert (own.refusal, own.failure) == ("full", None)
-    own.publish([Request(0, event)], 20)
+    own.publish([Request(0, second)], 20)
     own.on_stable(1, 100)
     assert own.refusal is None
 

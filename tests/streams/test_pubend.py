@@ -22,6 +22,7 @@ from holdfast.storage.log import LogSettings, SegmentLog
 from holdfast.storage.view import Chopped
 from holdfast.streams.pubend import (
     LEASE_TICKS,
+    REFUSED_FOR,
     Answer,
     Hole,
     Kept,
@@ -105,9 +106,9 @@ def test_what_a_full_disk_refused_may_come_again() -> None:
     pubend = Pubend("e", Kept())
     pubend.publish(requests("p", 1), now=100)
     pubend.publish(requests("p", 2, after=1), now=200)
-    assert pubend.on_refused("full") == [Refusal("p", 1, "full"), Refusal("p", 2, "full")]
-    again = pubend.publish(requests("p", 1, 2), now=50).append
-    assert again is not None
+    assert pubend.on_refused("full", 100) == [Refusal("p", 1, "full"), Refusal("p", 2, "full")]
+    again = pubend.take([publication("p", 1), publication("p", 2)], now=50).append
+    assert again is not None, "from its publisher, who has heard of it"
     assert list(again.ticks) == [201, 202]
 
 
@@ -119,6 +120,26 @@ def test_silence_before_an_event_that_is_not_stable_is_asserted_under_the_lease_
     assert pubend.silent_upto(5_000) == 1_000
     pubend.on_leased(9_000)
     assert pubend.silent_upto(5_000) == 4_999
+
+
+def test_what_was_refused_for_certain_is_not_taken_from_a_letter_that_comes_late() -> None:
+    """A copy was on its way when the disk had no room, and arrives when it has: its publisher was told of the first."""
+    pubend = Pubend("e", Kept())
+    pubend.publish(requests("p", 1, 2), now=100)
+    pubend.on_refused("full", 100)
+    late = pubend.publish([*requests("p", 1, 2), *requests("q", 1)], now=200)
+    assert late.answers == [Refusal("p", 1, "full"), Refusal("p", 2, "full")]
+    assert late.append is not None
+    assert [each.publisher for each in late.append.publications] == ["q"]
+    after = pubend.publish([Request(BEGIN, publication("p", 3))], now=300).append
+    assert after is not None, "what follows is not refused"
+
+
+def test_a_refusal_is_forgotten_when_no_copy_can_be_on_its_way() -> None:
+    pubend = Pubend("e", Kept())
+    pubend.publish(requests("p", 1), now=100)
+    pubend.on_refused("full", 100)
+    assert pubend.publish(requests("p", 1), now=100 + REFUSED_FOR).append is not None
 
 
 def test_who_starts_again_begins_above_its_lease() -> None:

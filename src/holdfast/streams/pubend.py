@@ -28,6 +28,7 @@ from holdfast.streams.receipts import Receipts
 
 __all__ = [
     "LEASE_TICKS",
+    "REFUSED_FOR",
     "Append",
     "Hole",
     "Kept",
@@ -40,6 +41,9 @@ __all__ = [
     "read_record",
     "record_of",
 ]
+
+#: So long after an event was refused a copy of the request may arrive: letters are repeated every second.
+REFUSED_FOR: Final = 10_000_000
 
 #: How far ahead silence is leased.
 LEASE_TICKS: Final = 2_000_000
@@ -107,6 +111,14 @@ class Outcome(NamedTuple):
     answers: list[Answer]
 
 
+class _Refused(NamedTuple):
+    """A number that was refused, until when a copy of it may still be on its way, and why it was."""
+
+    n: int
+    until: int
+    reason: str
+
+
 class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The last that was logged of a publisher."""
 
@@ -158,6 +170,7 @@ class Pubend:
         )
         self._appended: deque[Append] = deque()  #: not known to be stable
         self._numbers: dict[str, int] = {}  #: the last number of a publisher among those
+        self._refused: dict[str, _Refused] = {}  #: the last of a publisher that the disk would not take
 
     def _of(self, publisher: str) -> Receipts:
         known = self._publishers.get(publisher)
@@ -185,6 +198,8 @@ class Pubend:
             last = self.last_number(publisher)
             if n <= last:
                 self._answer_repeat(publisher, n, answers)
+            elif self._is_refused(publisher, n, now):
+                answers.append(Refusal(publisher, n, self._refused[publisher].reason))
             elif publisher in holes:
                 continue
             elif previous == BEGIN:
@@ -244,12 +259,22 @@ class Pubend:
         self.stable = append.ticks[-1]
         return append, answers
 
-    def on_refused(self, reason: str) -> list[Answer]:
-        """The disk was full: nothing of what was appended and is not stable was kept, and it may be sent again."""
+    def on_refused(self, reason: str, now: int) -> list[Answer]:
+        """The disk was full: nothing of what was appended and is not stable was kept, and it may be sent again.
+
+        But not by a letter that is still on its way: whoever hears of the refusal takes it for certain.
+        """
         refused = [publication for append in self._appended for publication in append.publications]
         self._appended.clear()
         self._numbers.clear()
+        self._refused = {each: last for each, last in self._refused.items() if now < last.until}
+        for publication in refused:
+            self._refused[publication.publisher] = _Refused(publication.n, now + REFUSED_FOR, reason)
         return [Refusal(publication.publisher, publication.n, reason) for publication in refused]
+
+    def _is_refused(self, publisher: str, n: int, now: int) -> bool:
+        last = self._refused.get(publisher)
+        return last is not None and n <= last.n and now < last.until
 
     @property
     def unstable(self) -> int:

@@ -189,7 +189,7 @@ class OwnPubend:
             self._lose()
         return answers
 
-    def on_refused(self, reason: str, *, is_final: bool) -> list[Answer]:
+    def on_refused(self, reason: str, now: Tick, *, is_final: bool) -> list[Answer]:
         """The disk would not take what was appended."""
         self.refusals += 1
         self.refusal = reason
@@ -197,7 +197,7 @@ class OwnPubend:
             self.failure = reason
             return []  # nobody knows what became of them
         self._contents.clear()
-        answers = self.core.on_refused(reason)
+        answers = self.core.on_refused(reason, now)
         self._lose()
         return answers
 

@@ -427,7 +427,7 @@ class DurablePlane:
                 own = self.own[pubend]
                 level = "error" if is_final else "warning"
                 self.emit(Log(level, "events cannot be logged", {"pubend": pubend, "reason": reason}))
-                self.pubends.answer(own, own.on_refused(reason, is_final=is_final))
+                self.pubends.answer(own, own.on_refused(reason, self.clock, is_final=is_final))
             case EventsRead():
                 self._on_read(done)
             case EventsChopped(pubend, _, segments):
