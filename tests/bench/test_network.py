@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from holdfast.bench import network_simulation
+from holdfast.bench.cores import apart
 from holdfast.bench.figure import put_section
 from holdfast.bench.network import JOBS
 from holdfast.bench.network_bare import precomputed
 from holdfast.bench.network_clients import PUBLISHING, RAW, RECEIVING
-from holdfast.bench.network_latency import CHAIN, ECHO, ONE_HOP, TURNS
+from holdfast.bench.network_latency import CHAIN, ECHO, LATENCY, ONE_HOP, PLACED, TURNS
 from holdfast.bench.network_load import Load
 from holdfast.bench.network_outcome import Outcome, Scale
 from holdfast.bench.network_process import Measured
@@ -64,7 +66,21 @@ def test_the_raw_limit_is_measured() -> None:
 
 def test_latency_is_measured_beside_the_echo() -> None:
     variants = {ECHO, ONE_HOP, CHAIN}
-    assert run("latency") == {"latency, p50": variants, "latency, p99": variants}
+    jobs = [f"{job}, p{percent}" for job in (LATENCY, PLACED) for percent in (50, 99)]
+    before = os.sched_getaffinity(0)
+    assert run("latency") == dict.fromkeys(jobs, variants)
+    assert os.sched_getaffinity(0) == before
+
+
+def test_load_and_servers_have_a_core_each_while_they_are_measured() -> None:
+    cores = os.sched_getaffinity(0)
+    if len(cores) < 2:
+        pytest.skip("there is one core")
+    with Measured("echo") as server:
+        with apart([server.process_id]):
+            assert {len(os.sched_getaffinity(0)), len(os.sched_getaffinity(server.process_id))} == {1}
+            assert os.sched_getaffinity(0) != os.sched_getaffinity(server.process_id)
+        assert os.sched_getaffinity(0) == os.sched_getaffinity(server.process_id) == cores
 
 
 def test_a_client_that_does_not_read_is_given_up_and_the_others_are_timed() -> None:

@@ -1,7 +1,8 @@
 """How long a delivery takes at a thousand events a second: one hop, a chain of five, and a bare echo, taking turns.
 
 The clock starts when the publisher hands an event to its socket and stops when the subscriber has read its last byte;
-both are one process, so it is one clock. The echo sends the same bytes there and back.
+both are one process, so it is one clock. The echo sends the same bytes there and back. Load and servers have a core
+each; what comes out where the system places them is measured beside it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import select
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Final
 
+from holdfast.bench.cores import apart
 from holdfast.bench.network_load import Load
 from holdfast.bench.network_outcome import Outcome, Scale, latency_outcomes
 from holdfast.bench.network_process import Measured
@@ -20,12 +22,13 @@ from holdfast.bench.network_wire import RECEIVE_BYTES, BenchFailed
 from holdfast.bench.network_workload import Shape
 from holdfast.clock import SECOND
 
-__all__ = ["CHAIN", "ECHO", "ONE_HOP", "TURNS", "latency", "start_chain"]
+__all__ = ["CHAIN", "ECHO", "LATENCY", "ONE_HOP", "PLACED", "TURNS", "latency", "start_chain"]
 
 ECHO, ONE_HOP, CHAIN = "bare echo", "one hop", "chain of 5"
 CHAIN_BROKERS: Final = 5
 EVENTS_PER_SECOND: Final = 1_000
-#: Many short turns for each: on which cores the processes happen to lie moves a median by half, from turn to turn.
+LATENCY, PLACED = "latency", "latency, cores as the system likes"
+#: Many short turns for each.
 TURNS: Final = 3
 READY_SECONDS: Final = 30.0
 
@@ -42,16 +45,22 @@ def latency(scale: Scale) -> Iterator[Outcome]:
             CHAIN: stack.enter_context(Load(workload.fresh(), chain[0].port, chain[-1].port)),
         }
         frames = [body for _, body in workload.segment(EVENTS_PER_SECOND, frame_events=1).bodies]
-        found: dict[str, list[list[int]]] = {variant: [] for variant in (ECHO, ONE_HOP, CHAIN)}
+        found: dict[str, dict[str, list[list[int]]]] = {
+            job: {variant: [] for variant in (ECHO, ONE_HOP, CHAIN)} for job in (LATENCY, PLACED)
+        }
+        servers = [each.process_id for each in (echo, one, *chain)]
         seconds = scale.seconds / 2
         for _ in range(TURNS * scale.repetitions):
-            found[ECHO].append(echo_paced(echo.port, frames, EVENTS_PER_SECOND, seconds))
-            for variant, load in loads.items():
-                load.run_paced(EVENTS_PER_SECOND, seconds)
-                found[variant].append(load.sinks[0].latencies_ns)
+            for job, runs in found.items():
+                with apart(servers) if job == LATENCY else nullcontext():
+                    runs[ECHO].append(echo_paced(echo.port, frames, EVENTS_PER_SECOND, seconds))
+                    for variant, load in loads.items():
+                        load.run_paced(EVENTS_PER_SECOND, seconds)
+                        runs[variant].append(load.sinks[0].latencies_ns)
         for load in loads.values():
             load.finish()
-    yield from latency_outcomes("latency", found)
+    for job, runs in found.items():
+        yield from latency_outcomes(job, runs)
 
 
 def start_chain(stack: ExitStack, brokers: int) -> list[Measured]:

@@ -43,6 +43,11 @@ class Measured:
         self._process.stdin.flush()
         return self._answer()
 
+    @property
+    def process_id(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
     def signal(self, number: int) -> None:
         """Kill it, stop it, let it go on."""
         self._process.send_signal(number)
