@@ -42,6 +42,7 @@ CURRENT_JOB: Final = "all current after an outage"
 ASKED_JOB: Final = "copies sent to the broker for each event missed"
 OUTAGE: Final = "the broker was killed"
 PER_SECOND: Final = 800
+SETTLED_SECONDS: Final = 2.0
 CURRENT_EVENTS: Final = PER_SECOND // 10  #: whoever misses no more than these is current
 
 
@@ -123,7 +124,6 @@ def real_outages(scale: DurableScale, folder: Path) -> list[Outage]:
         ]
         publisher = Publisher(brokers[0].port, PUBLISHER)
         load = stack.enter_context(DurableLoad(publisher, subscribers, scale.together // GROUPS))
-        load.run_paced(PER_SECOND, min(1.0, scale.outage_seconds))
         return [suffer(load, brokers, scale.outage_seconds) for _ in range(scale.repetitions)]
 
 
@@ -135,8 +135,12 @@ class Outage(NamedTuple):
 
 
 def suffer(load: DurableLoad, brokers: Sequence[BrokerProcess], seconds: float) -> Outage:
-    """Kill the second of two brokers for so long, and see everybody back; events go on all the time."""
+    """Kill the second of two brokers for so long, and see everybody back; events go on all the time.
+
+    It has been current for a while: one that dies again before it has noted how far it came is told all of it again.
+    """
     phb, shb = brokers
+    load.run_paced(PER_SECOND, min(SETTLED_SECONDS, seconds))
     first, copies = load.next, _forwarded(phb)
     away = list(load.subscribers)
     load.leave(away)
