@@ -15,8 +15,9 @@ from holdfast.simulator.disk import SimulatedDisk
 from holdfast.storage.files import DiskFailed
 from holdfast.storage.filtering_log import CatchUpRead, Reading
 from holdfast.storage.log import LogSettings
+from holdfast.storage.tables import Change
 from holdfast.streams import store_matches
-from holdfast.streams.store import Lane
+from holdfast.streams.store import MATCH_ENDS, Lane
 from holdfast.streams.storing import (
     ChopMatches,
     DiskEffect,
@@ -28,6 +29,7 @@ from holdfast.streams.storing import (
     MatchesState,
     NoteMatches,
     ReadMatches,
+    Save,
 )
 
 WHOLE = LogSettings(1 << 20)
@@ -240,6 +242,30 @@ def test_a_log_whose_end_is_gone_is_unsure_as_far_as_it_had_come() -> None:
     done(bench, note(260, 300))
     assert read(bench, 260, noted=300).matches == matched(260, 300)
     assert read(bench, 100, noted=300).unsure_through == 260
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_an_end_that_looks_torn_is_lost_if_it_was_there_when_something_was_saved(is_saved: bool) -> None:
+    """A bit of the very last commit has changed: only the tables know that it is not one that never was whole."""
+    bench = Bench(WHOLE)
+    done(bench, note(0, 50), note(50, 100))
+    if is_saved:
+        done(bench, Save(1, [Change("hosted", PUBEND, b"delivered up to 100")]))
+    [name] = [name for name in bench.disk.names() if name.endswith("segment")]
+    whole = bench.disk.read(name)
+    assert whole is not None
+    bench.disk.replace(name, whole[:-1] + bytes([whole[-1] ^ 1]))
+    bench.crash()
+    reading = read(bench, 0, noted=100)
+    assert reading.unsure_through == (100 if is_saved else 0)
+    assert is_saved or reading.matches != matched(0, 100), "which is why it has to be saved"
+
+
+def test_what_the_tables_say_of_the_ends_of_filtering_logs_is_read_or_named() -> None:
+    bench = Bench(WHOLE)
+    done(bench, note(0, 50), Save(1, [Change(MATCH_ENDS, "other", b"many")]))
+    with pytest.raises(DiskFailed, match="match_ends cannot be read"):
+        bench.crash()
 
 
 def test_if_notes_go_on_behind_an_end_that_is_gone_all_before_them_is_unsure() -> None:

@@ -68,7 +68,9 @@ class FilteringLog:
     :raises NoLog, UnknownFormat, DiskFailed: as ``SegmentLog``.
     """
 
-    def __init__(self, files: Files, identity: bytes, settings: LogSettings | None = None) -> None:
+    def __init__(
+        self, files: Files, identity: bytes, settings: LogSettings | None = None, *, at_least: int = 0
+    ) -> None:
         self.log = SegmentLog(files, identity, settings)
         self._files = files
         self._number = self.log.last_index  #: of the last record written, stable or not
@@ -79,7 +81,7 @@ class FilteringLog:
         self.last_timestamp = 0  #: ticks up to here are known (R1.27)
         self.chopped = 0  #: ticks up to here are lost
         self._unsure_through = 0  #: up to here records are broken whose subscribers nobody knows
-        self._recover()
+        self._recover(at_least)
 
     # Writing
 
@@ -211,7 +213,7 @@ class FilteringLog:
 
     # Starting
 
-    def _recover(self) -> None:
+    def _recover(self, at_least: int) -> None:
         saved = self._metadata()
         done, is_broken = 0, False
         if saved is not None:
@@ -224,7 +226,7 @@ class FilteringLog:
                     # Whoever matched there would seem not to have: until this whole record nothing is sure.
                     self._unsure_through, is_broken = _parsed(item.records[0])[0] - 1, False
                 self._take_in(item)
-        if is_broken:
+        if is_broken or self._number < at_least:
             self._unsure_through = _OPEN
 
     def _take_in(self, batch: Batch) -> None:

@@ -42,10 +42,14 @@ from holdfast.streams.storing import (
     SaveFailed,
 )
 
-__all__ = ["LANES", "PUBENDS", "Folders", "Lane", "Store"]
+__all__ = ["LANES", "MATCH_ENDS", "PUBENDS", "Folders", "Lane", "Store"]
 
 #: The table whose rows are what a pubend keeps (``pubend.Kept``), by its name.
 PUBENDS: Final = "pubends"
+
+#: And our own: how many records each filtering log had when something was last saved. They are synced before it, so if
+#: there are fewer, its end is lost, however much that looks as if it had been torn.
+MATCH_ENDS: Final = "match_ends"
 
 _EVENTS: Final = "events-"
 _MATCHES: Final = "matches-"
@@ -104,6 +108,7 @@ class Store:
         self._tables = tables
         self._tables_failure: DiskFailed | None = None
         self._rows: dict[str, Row] = {}  #: of the table of pubends
+        self._ends: dict[str, int] = {}  #: how many records of filtering logs the tables know of
         settings = settings or LogSettings()
         self._events = EventsLane(self._files_of(_EVENTS), identity, settings)
         self._reads = ReadsLane(self._events.logs, self._rows)
@@ -130,7 +135,13 @@ class Store:
             if pubend not in logs:
                 lost = [Lost(ORIGIN, row.upto, DAMAGED)] if row.upto else []
                 logs[pubend] = LogState(row.upto, (), lost, ())
-        matches = {pubend: self._matches.open(pubend) for pubend in self._found(_MATCHES)}
+        try:
+            self._ends = {pubend: int(value) for pubend, value in tables.pop(MATCH_ENDS, {}).items()}
+        except ValueError as error:
+            raise DiskFailed("tables", f"a row of {MATCH_ENDS} cannot be read: {error}") from error
+        matches = {
+            pubend: self._matches.open(pubend, self._ends.get(pubend, 0)) for pubend in self._found(_MATCHES)
+        }
         return Recovered(tables, logs, matches)
 
     def _found(self, prefix: str) -> list[str]:
@@ -160,15 +171,22 @@ class Store:
     def _save(self, saves: Sequence[Save]) -> list[DiskInput]:
         """All in one transaction; the last number stands for all."""
         changes = [change for save in saves for change in save.changes]
+        ends = self._matches.ends
+        news = [
+            Change(MATCH_ENDS, pubend, b"%d" % end)
+            for pubend, end in ends.items()
+            if self._ends.get(pubend) != end
+        ]
         try:
             if self._tables_failure is not None:
                 raise self._tables_failure
-            self._tables.apply(changes)
+            self._tables.apply([*changes, *news])
         except DiskFull as error:
             return [SaveFailed(save.number, str(error), is_final=False) for save in saves]
         except DiskFailed as failure:
             self._tables_failure = failure
             return [SaveFailed(save.number, str(failure), is_final=True) for save in saves]
+        self._ends = ends
         self._learn(changes)
         return [Saved(saves[-1].number)]
 

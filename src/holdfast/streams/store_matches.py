@@ -73,9 +73,9 @@ class MatchesLane:
         self._settings = settings
         self._all: dict[str, _Matches] = {}
 
-    def open(self, pubend: str) -> MatchesState:
-        """Open a log that was found at start; raises what ``SegmentLog`` does."""
-        log = self._opened(pubend)
+    def open(self, pubend: str, at_least: int) -> MatchesState:
+        """Open a log that was found at start, and had so many records; raises what ``SegmentLog`` does."""
+        log = self._opened(pubend, at_least)
         self._all[pubend] = _Matches(log, log.last_timestamp)
         return MatchesState(log.last_timestamp, log.chopped, log.unsure_through, log.last_matches())
 
@@ -104,6 +104,11 @@ class MatchesLane:
                 with suppress(DiskFull, DiskFailed):  # it is only a short cut
                     matches.log.checkpoint()
                     matches.log.log.close()
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """By pubend how many records are on disk."""
+        return {pubend: each.log.log.last_index for pubend, each in self._all.items() if each.log is not None}
 
     # Writing
 
@@ -169,8 +174,8 @@ class MatchesLane:
 
     # Opening
 
-    def _opened(self, pubend: str) -> FilteringLog:
-        return FilteringLog(self._files_of(pubend), self._identity(), self._settings)
+    def _opened(self, pubend: str, at_least: int = 0) -> FilteringLog:
+        return FilteringLog(self._files_of(pubend), self._identity(), self._settings, at_least=at_least)
 
     def _reopen(self, pubend: str, matches: _Matches) -> None:
         matches.log = None
