@@ -7,10 +7,12 @@ from harness import Net
 
 from holdfast.events.event import make_event
 from holdfast.events.packed import pack
+from holdfast.identity import SubscriptionId
 from holdfast.messages.marks import Mark, new_mark
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse, Relay, Step, Trail
 from holdfast.messages.publications import Batch, Publication
+from holdfast.messages.subscriptions import Known, Lore
 from holdfast.overlay.transport import Send
 
 EVENT = pack(make_event("a"))
@@ -55,3 +57,16 @@ def test_marks_among_events_are_refused(marks: tuple[int, int]) -> None:
     net = sent_by_p(Relay("events", Batch(publications), [0, 1], Trail((Step("P", 1),), [[1, 2]])))
     assert net.node("A").refusals == 1
     assert not net.got("S")
+
+
+@pytest.mark.parametrize(
+    "route", [("Q", "A", "R"), ("Q", "R", "Q")], ids=["through who hears it", "twice past one"]
+)
+def test_a_way_in_a_circle_is_refused_and_nothing_of_it_is_taken_up(route: tuple[str, ...]) -> None:
+    """The port campaign stopped a broker with one (seed 5)."""
+    good = Known(SubscriptionId("P", 1, 7), "a", ())
+    circle = Known(SubscriptionId(route[-1], 1, 1), "a", route)
+    net = sent_by_p(Lore((good, circle)))
+    assert net.node("A").refusals == 1
+    assert good.subscription not in net.node("A").spread.interests
+    assert circle.subscription not in net.node("A").spread.interests

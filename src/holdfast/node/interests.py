@@ -134,6 +134,24 @@ class Interests:
         for partition in interest.partial:
             self.partitions.drop(partition, subscription)
 
+    def check(self, subscription: SubscriptionId, route: Path) -> None:
+        """See that a way can be one.
+
+        :raises ValueError: if it leads in a circle.
+        """
+        if self._me in route or len(set(route)) < len(route):
+            raise ValueError(f"a way to {subscription.subscriber} that leads in a circle")
+
+    def read_from(self, sender: Station, rows: Sequence[Known]) -> dict[SubscriptionId, Filter]:
+        """As ``read``, of rows somebody tells.
+
+        :raises FilterError: if one is refused.
+        :raises ValueError: if there is no room for them, or a way leads in a circle.
+        """
+        for row in rows:
+            self.check(row.subscription, self._route(sender, row))
+        return self.read(rows)
+
     def read(self, rows: Sequence[Known]) -> dict[SubscriptionId, Filter]:
         """The filters of what is new among rows: nothing is taken up before all of it is known to be right.
 
@@ -158,8 +176,7 @@ class Interests:
 
         It may be under way here; but what its teller sends next may be for it.
         """
-        is_whole = not row.route or row.route[-1] == row.subscription.subscriber
-        route = seen_from(self._me, row.route, sender.path, vector_length(self._delta), is_whole=is_whole)
+        route = self._route(sender, row)
         interest = self._interests.get(row.subscription)
         if not route:
             return None
@@ -175,6 +192,11 @@ class Interests:
                 if interest.is_installed:
                     self.partitions.add(partition, row.subscription)
         return None if interest.is_installed else interest
+
+    def _route(self, sender: Station, row: Known) -> Path:
+        """The way to a subscriber as somebody tells it, seen from here."""
+        is_whole = not row.route or row.route[-1] == row.subscription.subscriber
+        return seen_from(self._me, row.route, sender.path, vector_length(self._delta), is_whole=is_whole)
 
     def _reroute(self, interest: Interest, route: Path) -> None:
         """More is known of the way to a subscriber; publications may be addressed to a node nearer to it."""

@@ -317,6 +317,7 @@ class Spread:
         route = tuple(element.node for element in reversed(message.vector))
         if route[: sender.distance] != sender.path:
             raise ValueError(f"a subscription that did not come from {sender.name}")
+        self.interests.check(subscription, route)
         assert sender.connection is not None
         if subscription in self.interests.graves:
             return self._tell_grave(sender, subscription) or [
@@ -406,7 +407,7 @@ class Spread:
 
         :raises FilterError: if a filter is refused.
         """
-        filters = self.interests.read(message.rows)
+        filters = self.interests.read_from(sender, message.rows)
         graves = [each for each in message.graves if self.interests.is_news(each)]
         for grave in graves:
             self.interests.bury(grave)
@@ -494,7 +495,7 @@ class Spread:
         if not message.last:
             return []
         del self._heals[key]
-        filters = self.interests.read(rows)
+        filters = self.interests.read_from(sender, rows)
         crossing = self.partitions.crossings.setdefault(message.partition, Crossing(sender.direction))
         under_way = self._healing(message.partition)
         known = [] if under_way is None else list(under_way.rows)
