@@ -9,11 +9,11 @@ publisher has handed to the other broker meanwhile is logged, and what had been 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import holdfast
 from durable_brokers import PATIENCE_S, Brokers, brokers_in, patiently
+from raw_peer import wait_until
 
 PARENTS = {"root": None, "near": "root", "far": "root"}
 
@@ -32,7 +32,9 @@ class Publishing:
             while not self._is_over.is_set():
                 sent.append(await publisher.send("t", {"i": len(sent)}, bytes(200), timeout=PATIENCE_S))
                 self._take(sent)
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(
+                    0.001
+                )  # about a thousand a second: what is asserted does not depend on it
         self._take(sent)
 
     def _take(self, sent: list[holdfast.Sent]) -> None:
@@ -44,23 +46,17 @@ class Publishing:
     async def wait_more(self) -> None:
         """Until there are receipts of what is sent from now on."""
         upto = len(self.receipts) + 300
-        await until(lambda: len(self.receipts) >= upto)
+        await wait_until(lambda: len(self.receipts) >= upto, PATIENCE_S)
 
     def stop(self) -> None:
         self._is_over.set()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 async def killed(brokers: Brokers, network: holdfast.Network, name: str, other: str) -> None:
     """Kill the broker a client is at, let it find the other one, and start the first again."""
     assert network.broker == name
     brokers.kill(name)
-    await until(lambda: network.is_ready and network.broker == other)
+    await wait_until(lambda: network.is_ready and network.broker == other, PATIENCE_S)
     await brokers.start(name)
 
 

@@ -13,7 +13,7 @@ from holdfast.storage.log import LogSettings, SegmentLog
 from holdfast.storage.view import Chopped, LogView
 
 IDENTITY = bytes(range(16))
-SMALL = LogSettings(segment_bytes=600)
+SMALL = LogSettings(segment_bytes=600, retired_bytes=1)
 
 
 class Crash(BaseException):

@@ -12,7 +12,7 @@ from holdfast.storage.files import Files
 from holdfast.storage.filtering_log import METADATA, FilteringLog, Reading
 from holdfast.storage.log import LogSettings
 
-SMALL = LogSettings(segment_bytes=500)
+SMALL = LogSettings(segment_bytes=500, retired_bytes=1)
 
 
 def opened(files: Files) -> FilteringLog:

@@ -43,7 +43,7 @@ from holdfast.streams.storing import (
     SaveFailed,
 )
 
-SMALL = LogSettings(segment_bytes=600)
+SMALL = LogSettings(segment_bytes=600, retired_bytes=1)
 PUBEND = "orders@b1/0"
 
 

@@ -275,12 +275,9 @@ class Hosting:
             filter = parse_filter(message.filter)
         except FilterError as error:
             return [Send(port.connection, [Refused(subscription, brief(str(error)), "filter")])]
-        if is_reserved(
-            filter.pattern.levels
-        ):  # or whoever likes could pass for a broker, and have what goes there
-            return _said(
-                port, Refused(subscription, brief(f"no event has a topic that {filter} could match"))
-            )
+        if is_reserved(filter.pattern.levels):  # or anybody could pass for a broker, and have what goes there
+            refusal = f"no event has a topic that {filter} could match"
+            return _said(port, Refused(subscription, brief(refusal)))
         if self._durable is None and resume is not None and _asks_for_more(resume):
             return _said(port, Refused(subscription, NOT_LOGGED))
         if resume is not None and resume.durable is not None:

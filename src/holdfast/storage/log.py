@@ -35,16 +35,18 @@ __all__ = ["LogSettings", "SegmentLog"]
 RESERVE: Final = "reserve"
 RESERVE_BYTES: Final = 1 << 16  #: given up when the disk is full, so that the log can still be chopped
 SEGMENT_BYTES_MAX: Final = 1 << 30
-#: The last segment goes too when all of it is chopped, if it is at least so large. On a full disk it is all there is to
-#: give up: it will not grow until it is sealed.
-RETIRED_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """``segment_bytes``: when a segment is sealed and the next begun."""
+    """``segment_bytes``: when a segment is sealed and the next begun.
+
+    The last one goes too when all of it is chopped, if it has at least ``retired_bytes``. On a full disk it is all there
+    is to give up: it will not grow until it is sealed.
+    """
 
     segment_bytes: int = 64 << 20
+    retired_bytes: int = 1 << 20
 
     def __post_init__(self) -> None:
         assert 0 < self.segment_bytes <= SEGMENT_BYTES_MAX
@@ -250,7 +252,9 @@ class SegmentLog:
     def _retire(self) -> None:
         """Begin a segment if nothing is left in the last one; that one goes now, or at the next start."""
         active = self._active
-        if active is not None and active.end >= RETIRED_BYTES and active.last <= self.view.chopped:
+        if active is None or active.last > self.view.chopped:
+            return
+        if active.end >= self._settings.retired_bytes:
             try:
                 self._new_segment()
             except DiskFull:

@@ -341,9 +341,8 @@ class Pubend:
         """
         if tick <= max(self._last, self.lease):
             return None
-        after = (
-            self._appended[-1].ticks[-1] if self._appended else self.stable
-        )  # what is on its way is not lost
+        # What is on its way to the disk is not lost.
+        after = self._appended[-1].ticks[-1] if self._appended else self.stable
         robbed = Lost(after, tick, RESTORED)
         self.incarnation += 1
         self.lost.append(robbed)
