@@ -41,8 +41,8 @@ SEGMENT_BYTES_MAX: Final = 1 << 30
 class LogSettings:
     """``segment_bytes``: when a segment is sealed and the next begun.
 
-    The last one goes too when all of it is chopped, if it has at least ``retired_bytes``. On a full disk it is all there
-    is to give up: it will not grow until it is sealed.
+    The last one goes too when all of it is chopped, if it has at least ``retired_bytes``. On a full disk it is all
+    there is to give up: it will not grow until it is sealed.
     """
 
     segment_bytes: int = 64 << 20
