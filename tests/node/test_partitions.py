@@ -173,6 +173,27 @@ def test_b032_an_upgrade_the_subscriber_did_not_hear_is_repeated() -> None:
     assert leftovers(net) == []
 
 
+def test_b032_the_answer_to_an_upgrade_goes_back_to_whoever_told_it() -> None:
+    """Two partitions of one subscription end at once, in two directions; seed 2240 beyond delta kept both for ever."""
+    tap = Wiretap()
+    net = Net("S-N0-N1-F1-F2-F3-P N0-M1-G1-G2-G3-Q", 1, transcript=tap)
+    net.run(500)
+    net.crash("F1", "F2", "G1", "G2")
+    net.run(1500)
+    net.subscribe("S")
+    net.run(500)
+    net.restart("F1", "F2", "G1", "G2")
+    net.run(3000)
+    heard = {
+        (frame.peer, each.lead)
+        for frame in tap.sent(UpgradeTaken)
+        if isinstance(frame.message, UpgradeTaken) and frame.node == "N0"
+        for each in frame.message.cleared
+    }
+    assert heard == {("N1", "N1"), ("M1", "M1")}
+    assert leftovers(net) == []
+
+
 def test_b033_the_lead_dies_and_another_that_knows_ends_the_partition() -> None:
     """N0 reaches F1 past the dead N1 (δ = 1)."""
     net, _ = parted()

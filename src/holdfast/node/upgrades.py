@@ -50,8 +50,8 @@ class Upgrades:
         self.interests = interests
         self._rounds = rounds
         self._subscribers = subscribers
-        self._upgrades: dict[SubscriptionId, dict[Partition, None]] = {}  #: not known to have been heard
-        self._upgrade_from: dict[SubscriptionId, str] = {}  #: the station it came from
+        #: Not known to have been heard; with each the station that told us, if one did.
+        self._upgrades: dict[SubscriptionId, dict[Partition, str | None]] = {}
         self._cleared: dict[Partition, int] = {}  #: of our own subscriptions; and for how many reminders
         self._asked: dict[Partition, int] = {}  #: how often we were asked whether one that is over is over
         self._asked_for: dict[Partition, str] = {}  #: who asked us about one we do not know
@@ -59,7 +59,6 @@ class Upgrades:
     def forget(self, subscription: SubscriptionId) -> None:
         """A subscription is over, and nobody needs to be told anything of it."""
         self._upgrades.pop(subscription, None)
-        self._upgrade_from.pop(subscription, None)
 
     def in_fragment(self, partition: Partition) -> list[Station]:
         """Those of its fragment who can be told that it is over: they have been told all else."""
@@ -135,7 +134,9 @@ class Upgrades:
             if not is_confirmed or not (had or added):
                 return []  # it is not confirmed yet, or was told so before
             return self._subscribers.on_upgraded(subscription, had, named(interest.partial))
-        self._upgrades.setdefault(subscription, {}).update(dict.fromkeys(cleared))
+        waiting = self._upgrades.setdefault(subscription, {})
+        for partition in cleared:
+            waiting.setdefault(partition)
         effects = self._tell_upgrade(interest)
         return effects + [
             effect for each in cleared for effect in self._end_partition(each, interest.direction)
@@ -209,26 +210,29 @@ class Upgrades:
         over = self.partitions.is_over
         added = tuple(each for each in message.partial if each not in interest.partial and not over(each))
         if interest.direction is None:
-            told = self.upgrade(interest, message.cleared, added)
-            return [*told, Send(sender.connection, [taken])]
-        self._upgrade_from[message.subscription] = sender.name
-        for partition in message.cleared:
-            self._upgrades.setdefault(message.subscription, {})[partition] = None
+            effects = self.upgrade(interest, message.cleared, added)
+            return [*effects, Send(sender.connection, [taken])]
+        told = dict.fromkeys(message.cleared, sender.name)
+        self._upgrades.setdefault(message.subscription, {}).update(told)
         return self.upgrade(interest, message.cleared, added)
 
     def on_upgrade_taken(self, sender: Station, message: UpgradeTaken) -> Effects:
-        """The subscriber knows."""
+        """The subscriber knows; whoever told us hears so, each what it told."""
         waiting = self._upgrades.get(message.subscription)
         if waiting is None:
             return []
+        heard: dict[str, list[Partition]] = {}
         for partition in message.cleared:
-            waiting.pop(partition, None)
+            if (teller := waiting.pop(partition, None)) is not None:
+                heard.setdefault(teller, []).append(partition)
         if not waiting:
             del self._upgrades[message.subscription]
-        teller = self._reach.get(self._upgrade_from.pop(message.subscription, ""))
         effects: Effects = []
-        if teller is not None and teller.connection is not None:
-            effects.append(Send(teller.connection, [message]))
+        for name, partitions in heard.items():
+            station = self._reach.get(name)
+            if station is not None and station.connection is not None:
+                taken = UpgradeTaken(message.subscription, tuple(partitions))
+                effects.append(Send(station.connection, [taken]))
         for partition in message.cleared:
             if self.is_heard(partition):
                 effects += self.clear(partition)

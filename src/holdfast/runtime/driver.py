@@ -204,7 +204,8 @@ class Driver:
                         self._carry_out(effect)
                     elif (link := links.get(effect.connection)) is not None:
                         link.put(effect.messages)
-                        touched[effect.connection] = link
+                        touched.pop(effect.connection, None)  # flushed in the order of what came last:
+                        touched[effect.connection] = link  # a delivery does not wait for a receipt to be sent
                         if self._transcribe:
                             self._say("debug", "sent", logs.transcribed(">", link.name, effect.messages))
             if self._before_flush is not None:
