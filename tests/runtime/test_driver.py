@@ -33,9 +33,9 @@ def echo(stimulus: Any) -> list[Any]:
     return [Send(stimulus.connection, stimulus.messages)] if isinstance(stimulus, Received) else []
 
 
-def tapped(driver: Driver, tap: Callable[[bytes], object]) -> None:
-    """Have every write to the first connection seen."""
-    transport = driver.connections.open[1]._transport
+def tapped(driver: Driver, tap: Callable[[bytes], object], connection: int = 1) -> None:
+    """Have every write to a connection seen."""
+    transport = driver.connections.open[connection]._transport
     write = transport.write
 
     def tapped_write(data: bytes) -> None:
@@ -114,6 +114,36 @@ def test_everything_that_arrived_for_a_link_is_one_input_and_every_link_is_flush
             await peer.send(hello("p"), *(Accepted(n) for n in range(100)))
             await wait_until(lambda: len(core.heard(1)) == 101)
             assert sum(isinstance(stimulus, Received) for stimulus in core.inputs) == 1
+
+    asyncio.run(main())
+
+
+def test_links_are_flushed_in_the_order_of_what_each_got_last() -> None:
+    """A publisher that is told where its event stands, and at the end that it is accepted, waits for the delivery."""
+
+    async def main() -> None:
+        order: list[int] = []
+
+        def react(stimulus: Any) -> list[Any]:
+            return (
+                [Send(1, [Accepted(1)]), Send(2, [Accepted(2)]), Send(1, [Accepted(3)])]
+                if stimulus == Wake()
+                else []
+            )
+
+        core = ScriptedCore(react)
+        async with (
+            driven(core) as (driver, port),
+            await RawPeer.dial(port) as publisher,
+            await RawPeer.dial(port) as subscriber,
+        ):
+            await wait_until(lambda: len(core.connections) == 2)
+            tapped(driver, lambda _: order.append(1), 1)
+            tapped(driver, lambda _: order.append(2), 2)
+            driver.submit(Wake())
+            assert [await publisher.next() for _ in range(2)] == [Accepted(1), Accepted(3)]
+            assert await subscriber.next() == Accepted(2)
+            assert order == [2, 1]
 
     asyncio.run(main())
 
