@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -18,14 +20,14 @@ from holdfast.simulator.reliable_scenarios import NODES_MAX, draw_reliable
 from holdfast.simulator.reliable_swarm import Report, main, run_reliable, run_reliable_swarm
 from holdfast.simulator.run import simulate
 
-SECONDS = 19.0
+SECONDS = 38.0
 #: Far fewer than fit: a swarm that only limps is noticed, a slow machine is not.
 RUNS_MIN = 6
 
 #: Seeds that found something, each in its time: upgrades that overtook confirmations, subscriptions of earlier lives,
 #: clients that were leads, refills that came too late, a later life taken for an earlier one, events that
 #: came before a confirmation, connections that were closed all at once, a lead that had withdrawn its first
-#: subscription, publishers that nobody knew of, that met no broker, or that nobody tagged.
+#: subscription, publishers that nobody knew of, that met no broker, or that nobody tagged, answers to the wrong lead.
 ONCE_FAILED = (
     (11, False),
     (154, False),
@@ -44,6 +46,7 @@ ONCE_FAILED = (
     (1323, True),
     (1580, True),
     (1612, True),
+    (2240, True),
 )
 
 
@@ -52,14 +55,20 @@ def for_seconds(seconds: float) -> Callable[[], bool]:
     return lambda: time.monotonic() >= end
 
 
-def assert_all_well(report: Report) -> None:
-    assert not report.failures, "\n".join(map(str, report.failures))
-    assert report.tally.runs >= RUNS_MIN
+def swarm(wild: bool) -> Report:
+    return run_reliable_swarm(range(1_000_000), wild=wild, is_time_up=for_seconds(SECONDS))
 
 
-@pytest.mark.parametrize("wild", [False, True])
-def test_no_seed_breaks_a_promise(wild: bool) -> None:
-    assert_all_well(run_reliable_swarm(range(1_000_000), wild=wild, is_time_up=for_seconds(SECONDS)))
+def test_no_seed_breaks_a_promise(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both kinds at once, each in a process of its own; how many fit into the time is said, and not judged."""
+    with ProcessPoolExecutor(2) as pool:
+        calm, wild = pool.map(swarm, (False, True))
+    counts = f"{calm.tally.runs} seeds within delta, {wild.tally.runs} beyond, {SECONDS:g} s"
+    with capsys.disabled():
+        sys.stdout.write(f"\nreliable swarm: {counts}\n")
+    for report in (calm, wild):
+        assert not report.failures, "\n".join(map(str, report.failures))
+        assert report.tally.runs >= RUNS_MIN
 
 
 @pytest.mark.parametrize(("seed", "wild"), ONCE_FAILED)
