@@ -9,7 +9,11 @@ from __future__ import annotations
 import pytest
 from schedules import checked, complete, network, stream
 
+from holdfast.clock import MILLISECOND
+from holdfast.messages.overlay import Join, Role
+from holdfast.messages.session import Kind, Overlay, Welcome
 from holdfast.node.settings import Acknowledge
+from holdfast.overlay.transport import Close, Connected, Send
 
 MODES = [Acknowledge.DACK, Acknowledge.CONF]
 
@@ -33,6 +37,40 @@ def test_both_ends_of_a_bypass_call_at_the_same_instant(delay: int) -> None:
     net.run(4000)
     assert complete(net, "S", "P")
     assert not checked(net, tap)
+
+
+def test_a_node_that_was_dialled_twice_is_called_once() -> None:
+    """A client leaves and comes back while it is being dialled, and so it is again (seed 2558 beyond delta)."""
+    net, _ = network("P-A-S", 1, "S")
+    net.crash("S")
+    net.run(700)
+    node, now = net.node("A"), net.world.now
+    assert not node.reach["S"].is_open
+    (hello,) = node.step(Connected(901, "S"), now)
+    assert isinstance(hello, Send)
+    assert node.step(Connected(902, "S"), now) == [Close(902, "a call is under way")]
+    overlay = Overlay(Role.SUBSCRIBER, 1, False, "A", "S:1")
+    node.receive(901, [Welcome("S", Kind.CLIENT, 2, 1, 100 * MILLISECOND, overlay=overlay)], now)
+    assert node.reach["S"].connection == 901
+
+
+def test_a_call_to_an_earlier_life_gives_way_to_the_next() -> None:
+    """Who was called has left, and has come back: the call is not for the one we know now."""
+    net, _ = network("P-A-S", 1, "S")
+    net.crash("S")
+    net.run(700)
+    node, now = net.node("A"), net.world.now
+    node.step(Connected(901, "S"), now)
+    node.visitors.expel("S", "it left", now)
+    overlay = Overlay(Role.SUBSCRIBER, 1, False, "A", "S:1")
+    place = node.visitors.enter(Join("S", Role.SUBSCRIBER, "A", "S:1", 2))
+    assert place is not None
+    node.reach.enter(place)
+    closed, hello = node.step(Connected(902, "S"), now)
+    assert closed == Close(901, "they are called anew")
+    assert isinstance(hello, Send)
+    node.receive(902, [Welcome("S", Kind.CLIENT, 2, 2, 100 * MILLISECOND, overlay=overlay)], now)
+    assert node.reach["S"].connection == 902
 
 
 @pytest.mark.parametrize("after", [5, 15, 25, 35, 45, 60, 90])

@@ -93,6 +93,10 @@ class Introductions:
             if station is not None:
                 station.dialling = False
             return [Close(connection, "not needed any more")]
+        calls = self._calls(peer)
+        if any(self._stations[each] is station for each in calls):
+            return [Close(connection, "a call is under way")]
+        given_up = [effect for each in calls for effect in self._drop(each, "they are called anew")]
         # A neighbour may be a long round trip away; who is to stand in for one is wanted soon, or not at all.
         patience = max(patience, HELLO_WITHIN_NS) if station.distance == 1 else patience
         self._sessions[connection] = Session(connection, now, patience)
@@ -109,7 +113,7 @@ class Introductions:
             features=settings.features,
             overlay=self._overlay(),
         )
-        return [Send(connection, [hello])]
+        return [*given_up, Send(connection, [hello])]
 
     def _overlay(self) -> Overlay:
         settings = self._node.settings
@@ -171,7 +175,7 @@ class Introductions:
             if self._node.name < hello.node:
                 return effects + self.part(connection, Farewell.REPLACED, "our own call is under way", now)
             for other in calls:
-                effects += self._drop(other)
+                effects += self._drop(other, "they have reached us")
         if station.connection is not None:
             effects += self.part(station.connection, Farewell.REPLACED, "a new session has begun", now)
         self._stations[connection] = station
@@ -204,12 +208,12 @@ class Introductions:
             return f"{self._node.name} has {ours}, the other side {theirs}"
         return None
 
-    def _drop(self, connection: int) -> Effects:
-        """Give up a call of our own: they have reached us."""
+    def _drop(self, connection: int, reason: str) -> Effects:
+        """Give up a call of our own."""
         del self._sessions[connection]
         station = self._stations.pop(connection)
         station.dialling = False
-        return [Close(connection, "they have reached us")]
+        return [Close(connection, reason)]
 
     def _station_of(self, hello: Hello, overlay: Overlay) -> tuple[Station | None, Join | None]:
         """Whose Hello it is; a client or a leaf broker may be new, a client may have become a publisher."""
