@@ -82,6 +82,15 @@ def test_whoever_is_only_far_away_is_vouched_for(monkeypatch: pytest.MonkeyPatch
     assert noticed(row(1, brokers=7), script)
 
 
+def test_whoever_is_met_only_later_is_vouched_for_all_the_same() -> None:
+    """b2 comes back and is told all by b1, which then reaches b3 around it; b2 does not, so slow is the link.
+
+    Seed 7729: within delta a gap was announced.
+    """
+    crash = "Link b3 b2 Delay 400\nWait 1000\nCrash b2\nWait 200\nRestart b2\n"
+    assert not noticed(row(1, brokers=4), SUBSCRIBED + crash + "Wait 3000\nDrain 20000\n")
+
+
 def test_a_gap_says_who_and_how_many_and_why() -> None:
     trace = simulated(row(0), SUBSCRIBED + crashes("b2") + "Wait 3000\nDrain 20000\n").trace
     gaps = of_kind(trace, "gap")

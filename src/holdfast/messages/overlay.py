@@ -165,10 +165,10 @@ class Lapse:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The sender has told all it knows on this session.
+    """The sender has told all it knows on this session; said again when it can vouch for more.
 
     ``row``: if it begins a life, how many brokers in a row have lost their memory, it and those beyond it. ``vouched``:
-    the brokers beside it that have not.
+    the brokers it is in session with that have not.
     """
 
     row: int = 0

@@ -80,6 +80,11 @@ class Lapses:
         """How many in a row have lost their memory, for a station: we, and those beyond us."""
         return 0 if self._has_memory else 1 + max(self._rows(but=station.direction), default=0)
 
+    @staticmethod
+    def counts(station: Station) -> bool:
+        """Whether a station begins a life, and has had one before."""
+        return station.is_restarted and station.incarnation > FIRST_LIFE
+
     def notice(self) -> Lapse | None:
         """We have heard from everywhere: whether we stand in a row that is too long."""
         if self._has_memory:
@@ -92,8 +97,9 @@ class Lapses:
         return [self._row(each) for each in self._brokers_beside() if each.direction != but]
 
     def vouched(self) -> tuple[str, ...]:
-        """The neighbours that have their memory: whoever cannot reach them need not think the worst."""
-        return tuple(each.name for each in self._brokers_beside() if each.is_open)
+        """The brokers we know to have their memory: whoever cannot reach them need not think the worst."""
+        stations = self._reach.stations.values()
+        return tuple(each.name for each in stations if each.is_open and each.place.role is Role.BROKER)
 
     def _is_vouched_for(self, station: Station) -> bool:
         return any(station.name in each.vouched for each in self._reach.stations.values() if each.has_told)

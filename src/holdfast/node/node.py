@@ -257,8 +257,23 @@ class Node:
         effects += self.spread.heal()
         if self._is_echo_due:
             effects += self._echo()
-        told = Told(self.lapses.row_before(station), self.lapses.vouched())
-        return [*effects, Send(station.connection, [*self.spread.upgrades.crossed(station), told])]
+        return [
+            *effects,
+            Send(station.connection, [*self.spread.upgrades.crossed(station), self._told(station)]),
+        ]
+
+    def _told(self, station: Station) -> Told:
+        return Told(self.lapses.row_before(station), self.lapses.vouched())
+
+    def _vouch_for(self, station: Station) -> Effects:
+        """Somebody is open by now whom those who still count what was lost may not reach."""
+        if station.place.role is not Role.BROKER:
+            return []
+        return [
+            Send(each.connection, [self._told(each)])
+            for each in self.reach.stations.values()
+            if each.connection is not None and each.is_told and not each.is_open and self.lapses.counts(each)
+        ]
 
     # Changes of the overlay
 
@@ -272,7 +287,7 @@ class Node:
                 if station.is_bypassed and self.settings.delta:
                     effects.append(Trace("recovered", {"nodes": [self.name, station.name]}))
                 station.open()
-                effects += self.host.on_open(station)
+                effects += [*self.host.on_open(station), *self._vouch_for(station)]
         effects += [*self.visitors.take_left(now), *self.reach.review(now), *self._say_ready()]
         if self._is_recovered:  # until then more may be given back, to be sent first
             effects += self.plane.rewire()
