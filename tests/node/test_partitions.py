@@ -36,6 +36,18 @@ def test_r028_the_lead_names_the_fragment_once_while_it_is_open() -> None:
     assert again.number > first.number
 
 
+def test_b031_a_partition_that_began_to_end_is_not_joined() -> None:
+    """What is barred has crossed it with the subscriptions it had then: for a later one that says nothing."""
+    partitions = Partitions("N", 1)
+    first = partitions.lead(("F", "G"))
+    partitions.add(first, S1)
+    partitions.open[first].is_ending = True
+    later = partitions.lead(("F", "G"))
+    assert later.number > first.number
+    partitions.add(later, SubscriptionId("T", 1, 1))
+    assert partitions.lead(("F", "G")) == later
+
+
 def test_r056_what_comes_from_the_fragment_is_tagged_and_nothing_else_is() -> None:
     partitions = Partitions("N", 1)
     partitions.add(CUT, S1)
@@ -191,6 +203,35 @@ def test_b032_the_answer_to_an_upgrade_goes_back_to_whoever_told_it() -> None:
         for each in frame.message.cleared
     }
     assert heard == {("N1", "N1"), ("M1", "M1")}
+    assert leftovers(net) == []
+
+
+@pytest.mark.parametrize("after", [0, 40, 90])
+def test_b031_a_bar_is_true_for_whoever_comes_while_the_partition_ends(after: int) -> None:
+    """N1 tells F1 of S, slowly, when N0 tells N1 of T; what has crossed with S says nothing of T (wild seed 2887)."""
+    net = Net("S-N0-N1-F1-F2-F3-P N0-T", 0)
+    net.run(500)
+    net.cut("N1", "F1")
+    net.run(1500)
+    net.subscribe("S", 1, "# WHERE k = 1")
+    net.run(300)
+    net.cut("N0", "N1")
+    net.run(1500)
+    net.subscribe("T")
+    net.run(500)
+    net.slow("N1", "F1", 120)
+    net.slow("F1", "F2", 120)
+    net.heal("N1", "F1")
+    net.run(after)
+    net.heal("N0", "N1")
+    for i in range(150):
+        net.publish("P", k=i % 2)
+        net.run(10)
+    net.run(2000)
+    deliveries = net.bare("T").memory.deliveries
+    barred = next(i for i, each in enumerate(deliveries) if any(tag.bar for tag in each.tags))
+    first = deliveries[barred].event.n
+    assert [each.event.n for each in deliveries[barred:]] == list(range(first, 151))
     assert leftovers(net) == []
 
 

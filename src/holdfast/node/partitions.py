@@ -29,6 +29,7 @@ class Open:
     """A partition some subscriptions known here are stopped by."""
 
     subscriptions: dict[SubscriptionId, None] = field(default_factory=dict)
+    is_ending: bool = False  #: those beyond are being told of these, or some of them have been
 
 
 @dataclass(slots=True)
@@ -63,9 +64,12 @@ class Partitions:
             del self._over[next(iter(self._over))]
 
     def lead(self, fragment: tuple[str, ...]) -> Partition:
-        """The partition of a fragment nobody of which we can reach: the one that is open, or a new one."""
-        for partition in self.open:
-            if partition.lead == self._me and partition.fragment == fragment:
+        """The partition of a fragment nobody of which we can reach: the one that is open, or a new one.
+
+        One that began to end is not joined: what crossed it, and is barred, has been told of the others only.
+        """
+        for partition, state in self.open.items():
+            if partition.lead == self._me and partition.fragment == fragment and not state.is_ending:
                 return partition
         self._number += 1
         return Partition(self._me, self._incarnation, self._number, fragment)

@@ -476,6 +476,7 @@ class Spread:
         ]
         if not outward:
             return []
+        self.partitions.open[partition].is_ending = True
         rows = [known_of(interest) for interest in outward]
         under_way = HealRound(None, partition=partition, rows=rows, is_lead=True)
         return self._begin(("heal", partition), under_way)
