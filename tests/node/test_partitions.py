@@ -76,6 +76,21 @@ def test_b031_what_was_accepted_before_the_subscriptions_were_installed_gets_the
     assert partitions.tags_before(CUT, (), "N") == ()
 
 
+def test_a_publisher_that_was_the_partition_and_begins_a_life_is_barred_until_we_hear_that_it_is_over() -> (
+    None
+):
+    """Its lead has ended the partition with the publisher's earlier life; we were away (wild seed 3072)."""
+    partitions = Partitions("S", 1)
+    alone = Partition("N", 1, 2, ("P",))
+    partitions.add(alone, S1)
+    plain, barred = Tag("N", 1, 2, False), Tag("N", 1, 2, True)
+    assert partitions.tags_at_edge("P", (plain,)) == (plain,), "it says itself what it is"
+    assert partitions.tags_at_edge("P", ()) == (barred,)
+    assert partitions.tags_at_edge("Q", ()) == ()
+    partitions.drop(alone, S1)
+    assert partitions.tags_at_edge("P", ()) == ()
+
+
 # In a running network
 
 

@@ -51,6 +51,7 @@ ONCE_FAILED = (
     (2240, True),
     (2558, True),
     (2887, True),
+    (3072, True),
 )
 
 

@@ -116,11 +116,15 @@ class Partitions:
         """What of the tags of a publisher's events concerns our own subscriptions: partitions they have, or had.
 
         Once a publisher's were barred they stay so [KJ Lemma 3]; of a partition that is over the first that is barred,
-        or not tagged, is the end. Somebody who was away may tag with what he does not know to be over.
+        or not tagged, is the end. Somebody who was away may tag with what he does not know to be over. A publisher that
+        was the whole of a partition, and comes with no word of it, is in its next life: it knew of us from the first.
         """
         open_keys = {_key(partition) for partition in self.open}
         over_keys = {_key(partition) for partition in self._over} - open_keys
-        found = {(tag.lead, tag.incarnation, tag.number): tag.bar for tag in tags}
+        reborn = [_key(partition) for partition in self.open if partition.fragment == (publisher,)]
+        found = dict.fromkeys(reborn, True) | {
+            (tag.lead, tag.incarnation, tag.number): tag.bar for tag in tags
+        }
         seen: list[Tag] = []
         for key, bar in found.items():
             if key not in open_keys and key not in over_keys:
