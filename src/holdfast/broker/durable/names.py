@@ -8,6 +8,7 @@ confirming, recovering, going around failed brokers, holds for the way to a pube
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -29,6 +30,7 @@ _PUBENDS: Final = "$pubend"
 _BROKERS: Final = "$broker"
 
 
+@lru_cache(maxsize=1024)
 def pubend_name(stream: str, broker: str, k: int) -> str:
     """The name of a pubend."""
     return f"{quote(stream, safe='')}@{quote(broker, safe='')}/{k}"
