@@ -15,7 +15,7 @@ from holdfast.puppet.run import Result, perform
 from holdfast.puppet.summary import rows, summarise, verdict
 from holdfast.runtime.addresses import Address
 from holdfast.scenarios.checkers import check_all
-from holdfast.scenarios.commands import At, ClockShift, Command, Join, SetLink
+from holdfast.scenarios.commands import At, ClockShift, Command, Join, SetLink, Slow
 from holdfast.scenarios.configuration import parse_configuration
 from holdfast.scenarios.language import ScenarioError, together
 from holdfast.scenarios.roles import is_dialled
@@ -56,7 +56,9 @@ def run(options: argparse.Namespace) -> int:
         wall_seconds = time.monotonic() - began
         if file is not None:
             file.writelines(map(_encoded, result.trace))
-    kept = not result.trace or _tell(result.trace, wall_seconds)  # where nothing began, nothing is told
+    kept = not result.trace or _tell(
+        result.trace, script, wall_seconds
+    )  # where nothing began, nothing is told
     if result.failure is not None:
         raise Trouble(str(result.failure))
     if result.is_interrupted:
@@ -150,13 +152,14 @@ def _encoded(line: TraceLine) -> bytes:
     return encode_line(line["t"], line["i"], line["node"], line["kind"], fields)
 
 
-def _tell(trace: Sequence[TraceLine], wall_seconds: float) -> bool:
+def _tell(trace: Sequence[TraceLine], script: Script, wall_seconds: float) -> bool:
     """Print what came of it; whether all promises were kept."""
     summary = summarise(trace)
     told = list(rows(summary, wall_seconds))
     width = max(len(name) for name, _ in told)
     for name, value in told:
         sys.stdout.write(f"{name:<{width}}  {value:>14}\n")
-    violations = check_all(trace)
+    slow = {command.subscriber for command in _parts(script) if isinstance(command, Slow)}
+    violations = check_all(trace, slow=slow)
     sys.stdout.write(f"{verdict(violations, owes_everything=summary.owes_everything)}\n")
     return not violations

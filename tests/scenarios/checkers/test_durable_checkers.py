@@ -209,6 +209,16 @@ def test_who_was_there_all_the_time_has_no_gap() -> None:
     ]
 
 
+def test_who_is_slow_is_as_good_as_away() -> None:
+    """The trace does not say that an application takes its time; whoever made it so does."""
+    lines = a_gap(away=False).trace()
+    assert not gaps(lines, slow={"s1"})
+    assert gaps(lines, slow={"s2"})
+    assert told(gaps(lines, slow={"s1"}, retain_seconds=19)) == [
+        "lost: s1 for all of scenario@b0/0: a gap (0, 10], max_retain, covers p#1, which was younger"
+    ]
+
+
 @pytest.mark.parametrize("published", [0.5, 3])
 def test_what_is_older_than_the_subscription_may_be_gone(published: float) -> None:
     """Its broker was cut off, and behind, when it subscribed: a later event is older than the subscription, too."""

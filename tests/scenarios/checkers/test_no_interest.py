@@ -39,6 +39,19 @@ def test_flooding_is_exempt_and_so_is_the_publishers_own_link() -> None:
     assert wasted(own) == []
 
 
+@pytest.mark.parametrize("guarantee", ["best-effort", "durable"])
+def test_a_durable_subscriber_that_came_back_may_be_anywhere(guarantee: str) -> None:
+    """What s2 asks for, which was at b2, goes to b1; what nobody asks for goes nowhere."""
+    lines = good_run(guarantee=guarantee)
+    lines.fault(18, "reconnect", "s2")
+    lines.publish(20, 5, x=2)
+    lines.forward(20, 5, "b0", "b1")
+    assert wasted(lines) == ([] if guarantee == "durable" else ["from b0 to b1"])
+    lines.publish(21, 6, x=1)
+    lines.forward(21, 6, "b0", "b1")
+    assert wasted(lines)[-1] == "from b0 to b1"
+
+
 @pytest.mark.parametrize("change", ["subscribe", "unsubscribed", "restart", "heal"])
 def test_copies_sent_while_things_change_are_not_judged(change: str) -> None:
     lines = good_run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 
 from holdfast.scenarios.checkers.acceptance import acceptance
@@ -34,6 +34,7 @@ def check_all(
     in_flight_seconds: float = inf,
     retain_seconds: float | None = None,
     clock_seconds: float = 0.0,
+    slow: Collection[str] = (),
 ) -> list[Violation]:
     """All that is wrong with a run: whether the trace can be believed, then safety, then liveness, then waste.
 
@@ -41,7 +42,7 @@ def check_all(
     ``completeness``), ``grace_seconds`` how long subscriptions must have stood still for traffic to be judged
     (``no_interest``, ``copies``), ``in_flight_seconds`` how long an event may be on its way when its subscription ends
     (``completeness``), ``retain_seconds`` and ``clock_seconds`` how long a durable stream keeps its events, and by how
-    much its clocks were wrong (``gaps``).
+    much its clocks were wrong, ``slow`` the subscribers that may fall behind (``gaps``).
     """
     history = History(trace)
     return [
@@ -52,7 +53,7 @@ def check_all(
         *tags(history),
         *ticks(history),
         *exactness(history),
-        *gaps(history, retain_seconds=retain_seconds, clock_seconds=clock_seconds),
+        *gaps(history, retain_seconds=retain_seconds, clock_seconds=clock_seconds, slow=slow),
         *total_order(history),
         *acceptance(history, healed_at=healed_at),
         *completeness(history, healed_at=healed_at, in_flight_seconds=in_flight_seconds),

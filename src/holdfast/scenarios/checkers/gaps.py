@@ -1,6 +1,7 @@
 """A gap is told only where something may be gone [I16, I17, R1.14].
 
-To a durable subscription: what a policy released early, to somebody who had been away (who is current never has a gap);
+To a durable subscription: what a policy released early, to somebody who had been away, or is slow (who is current never
+has a gap);
 what an unreachable pubend had before the subscription came to know it (B1.11); and what is older than the subscription,
 if its broker was behind. A subscriber's record is never older than what it acknowledged, so that a gap of what
 everybody had acknowledged means that release has passed somebody. A subscription that is not kept may have a gap
@@ -9,7 +10,7 @@ whenever its session was lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import inf
 from typing import Final
 
@@ -25,11 +26,17 @@ __all__ = ["gaps"]
 EARLY: Final = ("max_retain", "max_bytes", "expired")
 
 
-def gaps(trace: Trace, *, retain_seconds: float | None = None, clock_seconds: float = 0.0) -> list[Violation]:
+def gaps(
+    trace: Trace,
+    *,
+    retain_seconds: float | None = None,
+    clock_seconds: float = 0.0,
+    slow: Collection[str] = (),
+) -> list[Violation]:
     """Gaps of a durable run that nobody may be told.
 
     ``retain_seconds``: how long events are kept at least (infinity: for ever), where the caller knows it; give or take
-    ``clock_seconds``, by which clocks were wrong.
+    ``clock_seconds``, by which clocks were wrong. ``slow``: subscribers that may fall behind, of which no trace tells.
     """
     history = History.of(trace)
     if not history.is_durable:
@@ -40,17 +47,17 @@ def gaps(trace: Trace, *, retain_seconds: float | None = None, clock_seconds: fl
         for stream in streams_of(history)
         for line in stream.items
         if line["kind"] == "gap"
-        for violation in _problems(history, stream, line, patience)
+        for violation in _problems(history, stream, line, patience, slow)
     ]
 
 
 def _problems(
-    history: History, stream: Stream, gap: TraceLine, patience: float | None
+    history: History, stream: Stream, gap: TraceLine, patience: float | None, slow: Collection[str]
 ) -> Iterator[Violation]:
     told = f"{stream}: a gap ({gap['after']}, {gap['upto']}], {gap['reason'] or 'for no reason'},"
     if _is_new_pubend(history, stream, gap) or _is_from_before(history, stream, gap):
         return
-    if not _was_away(history, stream, gap):
+    if stream.key[0] not in slow and not _was_away(history, stream, gap):
         yield Violation("lost", f"{told} although it was there all the time", (gap,))
     elif stream.subscribe["durable"]:
         if gap["reason"] not in EARLY or patience == inf:

@@ -3,7 +3,7 @@
 Subscriptions take time to travel, so only copies sent while everything had been quiet for a while are judged: no
 subscription came or went, and nothing broke. Needs the ``forward`` lines of LoggingLevel full. On best-effort the
 publisher's own link to its broker is exempt, for a broker is told of everything its publishers publish; a reliable
-publisher knows who wants it [B0.27].
+publisher knows who wants it [B0.27]. A durable subscriber that came back may be at any broker: the trace does not say.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def no_interest(trace: Trace, *, grace_seconds: float = 1.0) -> list[Violation]:
     if history.run is None or history.run["routing"] == "flooding":
         return []
     interest = _Interest(history)
-    beyond = _Beyond(history.tree, sorted({subscriber for subscriber, _ in history.asking}))
+    subscribers = sorted({subscriber for subscriber, _ in history.asking})
+    beyond = _Beyond(history.tree, subscribers)
+    movers = [each for each in subscribers if history.is_durable and history.faults_of(each, "reconnect")]
     is_best_effort = history.run["guarantee"] == "best-effort"
     found = []
     for line in history.forwarded:
@@ -36,7 +38,8 @@ def no_interest(trace: Trace, *, grace_seconds: float = 1.0) -> list[Violation]:
             or history.is_unsettled(line["t"], grace_seconds)
         ):
             continue
-        if beyond(line["from"], line["to"]).isdisjoint(interest.in_event(published[0], line["t"])):
+        wanting = interest.in_event(published[0], line["t"])
+        if wanting.isdisjoint(beyond(line["from"], line["to"])) and wanting.isdisjoint(movers):
             message = (
                 f"{line['publisher']}#{line['n']} ({published[0]['topic']}) went from {line['from']} to {line['to']},"
                 " beyond which nobody had asked for it"
