@@ -37,7 +37,7 @@ class BarePort:
         self.is_there = True  #: whether Open is answered
         self.accepts = True  #: whether publications are acknowledged
         self.confirms = True  #: whether subscriptions are
-        self.refuses: dict[int, str] = {}
+        self.refuses: dict[int, tuple[str, str]] = {}  #: numbers: why, and the code of that
         self._subscriptions: list[int] = []
 
     def connect(
@@ -96,7 +96,7 @@ class BarePort:
             return
         for publication in publications:
             if publication.n in self.refuses:
-                self.say(effects.NotAccepted(publication.n, self.refuses[publication.n]))
+                self.say(effects.NotAccepted(publication.n, *self.refuses[publication.n]))
         for number in self._subscriptions:
             self.say(effects.Delivered(number, [*publications], [None] * len(publications)))
         self.say(effects.Acknowledged(publications[-1].n, ()))

@@ -116,7 +116,7 @@ ticks = st.integers(0, 300) | st.sampled_from([1_790_000_000_000_000, 2**62, ABS
 steps = st.integers(1, 300) | st.sampled_from([2**16, 2**32, 2**40])
 versions = st.integers(0, 5) | st.just(ABSOLUTE)
 runs = st.lists(st.builds(Run, counts, ticks, counts), max_size=4).map(tuple)
-refusals = st.lists(st.tuples(numbers, names), max_size=3).map(tuple)
+refusals = st.lists(st.builds(Rejected, numbers, names, names), max_size=3).map(tuple)
 ways = names, names  # of a letter: to whom, from whom
 durables = st.none() | st.builds(Durable, names, counts)
 tokens = st.none() | st.dictionaries(names, st.tuples(counts, counts), max_size=3)
@@ -183,7 +183,7 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Withdrawn: st.builds(Withdrawn, subscriptions),
     Publish: st.builds(Publish, batches, names),
     Accepted: st.builds(Accepted, numbers, st.lists(numbers, max_size=5).map(tuple)),
-    Rejected: st.builds(Rejected, numbers, names),
+    Rejected: st.builds(Rejected, numbers, names, names),
     Publications: picked().map(lambda drawn: Publications(*drawn)),
     Deliveries: deliveries(),
     Wants: st.builds(Wants, versions),

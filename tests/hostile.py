@@ -202,7 +202,7 @@ MESSAGES: dict[type, Callable[[Random], Message]] = {
         Batch(publications(draw, draw.choice((None, "hostile")))), draw.choice(("", "", text(draw)))
     ),
     Accepted: lambda draw: Accepted(number(draw), (number(draw),) * draw.randrange(3)),
-    Rejected: lambda draw: Rejected(number(draw), text(draw)),
+    Rejected: lambda draw: Rejected(number(draw), text(draw), text(draw)),
     Publications: _publications,
     Deliveries: _deliveries,
     Relay: _relay,

@@ -33,7 +33,7 @@ from holdfast.messages.durable import (
     Stand,
 )
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Batch
+from holdfast.messages.publications import Batch, Rejected
 from holdfast.messages.subscriptions import Durable, Resume
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
 from hostile_values import number, publications, text
@@ -85,7 +85,7 @@ def _portion(draw: Random) -> Portion:
 
 
 def _answers(draw: Random) -> Answers:
-    refused = ((number(draw), text(draw)),) * draw.randrange(3)
+    refused = (Rejected(number(draw), text(draw), text(draw)),) * draw.randrange(3)
     hole = draw.choice((None, number(draw)))
     of = *letter(draw), pubend(draw), number(draw), text(draw)
     return Answers(*of, _runs(draw), _runs(draw), refused, hole)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.client.aio import Network, Publisher, Receipt, Sent, State, Subscription, connect
     from holdfast.client.checkpoints import PostgresCheckpoint, SqliteCheckpoint
     from holdfast.client.errors import (
+        BadEvent,
         Closed,
         GapFound,
         InvalidOption,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BadEvent",
     "CallersFault",
     "Closed",
     "Event",
@@ -94,6 +96,7 @@ _MODULES = {"memory": "holdfast.embedded.network", "sync": "holdfast.client.sync
 _HOMES = {
     "holdfast.client.aio": ("Network", "Publisher", "Receipt", "Sent", "State", "Subscription", "connect"),
     "holdfast.client.errors": (
+        "BadEvent",
         "Closed",
         "GapFound",
         "InvalidOption",

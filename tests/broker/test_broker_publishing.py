@@ -41,13 +41,14 @@ def test_a_bad_event_is_rejected_alone() -> None:
     assert [n for _, n, _ in world.delivered(peer)] == [1, 3]
     rejected, accepted = [each for each in answer if not isinstance(each, Deliveries)]
     assert isinstance(rejected, Rejected)
-    assert rejected.n == 2
+    assert (rejected.n, rejected.code) == (2, "event")
     assert accepted == Accepted(3)
     assert world.broker.counters.rejected == 1
 
 
 def rejected_numbers(answer: list[Message]) -> list[int]:
-    return [message.n for message in answer if isinstance(message, Rejected)]
+    """Of events that are at fault themselves."""
+    return [each.n for each in answer if isinstance(each, Rejected) and each.code == "event"]
 
 
 def test_a_rejected_event_stays_rejected_when_it_is_sent_again() -> None:
@@ -92,6 +93,7 @@ def test_a_topic_of_no_stream_is_rejected_by_name() -> None:
     answer = world.say(peer, publish("peer", 1, topic="news"))
     assert isinstance(answer[0], Rejected)
     assert "'news'" in answer[0].problem
+    assert answer[0].code == "event"
 
 
 def test_each_stream_gets_its_own_and_the_first_that_matches_wins() -> None:

@@ -102,7 +102,7 @@ def test_an_answer_that_comes_twice_is_told_once() -> None:
 def test_what_the_pubend_refuses_is_rejected_and_the_rest_goes_on() -> None:
     desk, left = far_sequencer()
     publisher = desk.publisher("p", 1, 2)
-    desk.say(left, Answers("b", "left", FAR, 1, "p", (Run(2, 70, 1),), refused=((1, "no room"),)))
+    desk.say(left, Answers("b", "left", FAR, 1, "p", (Run(2, 70, 1),), refused=(Rejected(1, "no room"),)))
     assert desk.said(publisher, Rejected) == [Rejected(1, "no room")]
     assert accepted(desk, publisher) == 2
     assert desk.plane.held == 0
@@ -241,5 +241,6 @@ def test_two_publishers_under_one_name_at_two_brokers_are_refused_not_mixed() ->
     desk, left = sequencer()
     desk.say(left, requests((BEGIN, 5)))
     desk.say(left, requests((3, 6)))
-    [(n, reason)] = desk.said(left, Answers)[-1].refused
-    assert (n, "two publishers have this name" in reason) == (6, True)
+    [refused] = desk.said(left, Answers)[-1].refused
+    assert (refused.n, refused.code) == (6, "event")
+    assert "two publishers have this name" in refused.problem

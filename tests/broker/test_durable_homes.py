@@ -271,7 +271,7 @@ def test_a_pubend_that_cannot_be_here_is_refused_and_nothing_is_made(pubend: str
     desk, left = home()
     desk.say(left, letter((BEGIN, 1), pubend=pubend))
     assert desk.plane.own == {}
-    assert [n for each in desk.said(left, Answers) for n, _ in each.refused] == [1]
+    assert [(one.n, one.code) for each in desk.said(left, Answers) for one in each.refused] == [(1, "")]
     assert left not in desk.closed
     assert [each.text for each in desk.logs if each.level == "warning"] == [
         "events for a pubend that is not here"
@@ -361,7 +361,7 @@ def test_an_old_letter_cannot_put_an_event_behind_later_ones() -> None:
     here = desk.publisher("p", 4)
     desk.say(left, letter((1, 2), (2, 3)))
     assert (accepted(desk, here), appended(desk)) == (4, [1, 4])
-    assert [n for n, _ in desk.said(left, Answers)[-1].refused] == [2, 3]
+    assert [each.n for each in desk.said(left, Answers)[-1].refused] == [2, 3]
     assert desk.said(here, Rejected) == [], "that is for who has asked"
 
 

@@ -150,7 +150,7 @@ def test_what_a_full_disk_refuses_is_rejected_by_name_and_the_next_events_are_ta
     desk.hold()
     rejected = desk.said(publisher, Rejected)
     assert [each.n for each in rejected] == [2, 3]
-    assert all("no space" in each.problem for each in rejected)
+    assert all("no space" in each.problem and each.code == "" for each in rejected)
     assert {log.level for log in desk.logs if log.text == "events cannot be logged"} == {"warning"}
     desk.disk.capacity = 1 << 62
     desk.say(publisher, publish("p", 4))

@@ -199,6 +199,41 @@ def test_a_network_that_goes_away_and_stays_away_is_said(tmp_path: Path) -> None
     assert "#2: not known whether it was accepted: no answer for 1 s; retry with n=2" in unknown
 
 
+@pytest.mark.parametrize(
+    ("codes", "status", "said"),
+    [
+        (["", ""], 1, "2 refused by the network"),
+        (["event", "event"], 2, "2 bad lines"),
+        (["", "event"], 2, "1 bad line, 1 refused by the network"),
+    ],
+)
+def test_whose_fault_it_is_that_a_line_is_refused_is_the_status(
+    codes: list[str],
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Who gets 1 may try the same again; who gets 2 has something to mend first."""
+
+    async def lines() -> AsyncIterator[tuple[int, bytes]]:
+        for line in (1, 2, 3):
+            yield line, b"{}"
+
+    async def published() -> int:
+        port = BarePort()
+        port.refuses = {1: ("why not", codes[0]), 3: ("why not", codes[1])}
+        monkeypatch.setattr(connection, "connect", lambda *arguments, **options: port.connect())
+        monkeypatch.setattr(module, "_input_lines", lines)
+        options = Namespace(topic="a", name="me", json=False, window=10, timeout=1.0)
+        return await module._publish(options, Target("bare://", insecure=False))
+
+    assert asyncio.run(published()) == status
+    err = capsys.readouterr().err
+    assert summary(err) == f"holdfast: 1 event accepted, {said}"
+    assert re.findall(r"line (\d): the network refuses it: me#\d: why not", err) == ["1", "3"]
+
+
 @scenario
 async def test_a_publisher_that_is_taken_over_says_what_it_did(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

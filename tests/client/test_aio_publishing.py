@@ -158,7 +158,7 @@ async def test_a_refused_event_is_settled_in_its_turn() -> None:
 @scenario
 async def test_a_refusal_ends_a_publisher_and_comes_out_of_its_block() -> None:
     port = BarePort()
-    port.refuses[2] = "too sweet"
+    port.refuses[2] = "too sweet", "event"
 
     async def publish_three() -> None:
         async with port.connect() as network, network.publisher() as out:

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.client.effect import SubscriptionRefused
-from holdfast.client.errors import InvalidOption, OtherFilter, Refused, TokenAhead
+from holdfast.client.effect import NotAccepted, SubscriptionRefused
+from holdfast.client.errors import BadEvent, InvalidOption, OtherFilter, Refused, TokenAhead
 from holdfast.client.options import Options
-from holdfast.client.refusal import refusal
+from holdfast.client.refusal import event_refusal, refusal
 from holdfast.errors import FilterError, HoldfastError
 from holdfast.filters.parse import parse_filter
+from holdfast.identity import EventId
 from holdfast.streams.checkpoint_token import Place, Token
 
 TOKEN = Token({"s@b/1": Place(1, 7)})
@@ -78,3 +79,10 @@ def test_a_filters_error_without_a_place_is_one_all_the_same() -> None:
     error = refusal(SubscriptionRefused(1, "too dear", "filter"), "#")
     assert isinstance(error, FilterError)
     assert error.problem == "too dear"
+
+
+@pytest.mark.parametrize(("code", "kind"), [("", Refused), ("event", BadEvent), ("new", Refused)])
+def test_whose_fault_the_refusal_of_an_event_is(code: str, kind: type[Refused]) -> None:
+    error = event_refusal(NotAccepted(7, "that is why", code), EventId("p", 7))
+    assert type(error) is kind
+    assert (error.reason, error.id) == ("that is why", EventId("p", 7))

@@ -47,7 +47,7 @@ def test_events_are_sorted_by_the_way_they_go_each_in_its_order() -> None:
     found = STREAMS.sort([published(n, topic) for n, topic in enumerate(topics, start=1)])
     assert {stream: [each.n for each in row] for stream, row in found.reliable.items()} == {"orders": [1, 3]}
     assert [each.n for each in found.best_effort] == [2, 5]
-    assert found.refused == [(4, "no stream has the topic 'nowhere'")]
+    assert found.refused == [(4, "no stream has the topic 'nowhere'", "event")]
 
 
 def test_what_the_network_would_not_accept_is_refused_before_it_is_sent() -> None:
@@ -55,6 +55,6 @@ def test_what_the_network_would_not_accept_is_refused_before_it_is_sent() -> Non
     streams = StreamMap(STREAMS.streams, Limits(payload_bytes=10))
     found = streams.sort([published(1, "orders/1", b"x" * 11), published(2, "orders/1", b"x" * 10)])
     assert [each.n for each in found.reliable["orders"]] == [2]
-    [(n, problem)] = found.refused
-    assert n == 1
+    [(n, problem, code)] = found.refused
+    assert (n, code) == (1, "event")
     assert "payload" in problem

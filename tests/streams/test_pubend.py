@@ -100,6 +100,7 @@ def test_two_publishers_under_one_name_are_told() -> None:
     [refusal] = pubend.publish(requests("p", 9, after=3), now=100).answers
     assert isinstance(refusal, Refusal)
     assert "p sent 9 after 3, and 5 was logged" in refusal.reason
+    assert refusal.code == "event"
 
 
 def test_what_a_full_disk_refused_may_come_again() -> None:

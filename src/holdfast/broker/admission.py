@@ -122,15 +122,15 @@ class Entrance:
         return admission
 
     def _reject(self, port: ClientPort, n: int, problem: str, admission: Admission) -> None:
-        admission.rejected.append(Rejected(n, problem))
+        admission.rejected.append(Rejected(n, problem, "event"))
         port.reject(n, brief(problem))
 
     def _take_old(self, port: ClientPort, n: int, admission: Admission) -> None:
         """What was sent again gets the answer it got before."""
         if not 1 <= n <= INT_MAX:
-            admission.rejected.append(Rejected(n, f"the number {n} is outside 1 to 2^63-1"))
+            admission.rejected.append(Rejected(n, f"the number {n} is outside 1 to 2^63-1", "event"))
         elif n in port.rejected:
-            admission.rejected.append(Rejected(n, port.rejected[n]))
+            admission.rejected.append(Rejected(n, port.rejected[n], "event"))
         else:
             admission.duplicates.append(n)
 

@@ -1,10 +1,11 @@
 """`holdfast pub [TOPIC]`: publishes what stands on standard input, one event in JSON per line.
 
 Many events are on their way at a time; a line that is wrong, or that the network refuses, is reported with its
-number and the others go on. With ``--json`` every line's receipt is written to standard output: the pubend and tick
-under which its event was accepted, or why it was not. An event keeps the number it has (``n``) if it has no publisher
-or is ours; what somebody else published is published again under our name, with a number of our own and the time of
-now.
+number and the others go on. The exit status says whose fault it was: 2 if a line was bad, else 1 if the network would
+not have what was good, because a disk is full, say. With ``--json`` every line's receipt is written to standard output:
+the pubend and tick under which its event was accepted, or why it was not. An event keeps the number it has (``n``) if
+it has no publisher or is ours; what somebody else published is published again under our name, with a number of our own
+and the time of now.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from holdfast.cli.failure import Failure, decode
 from holdfast.cli.match import column_of
 from holdfast.cli.targets import Target, add_url_arguments, run_to_end, target_of
 from holdfast.client.aio import Network, Publisher, Receipt, Sent
-from holdfast.client.errors import Refused, Unknown
+from holdfast.client.errors import BadEvent, Refused, Unknown
 from holdfast.errors import HoldfastError, InvalidEvent
 from holdfast.events.event import Event, make_event
 from holdfast.events.json_form import event_from_json
@@ -42,7 +43,7 @@ PIECES_MAX: Final = 4
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 #: How long an interrupted publisher waits to hear of what it has sent.
 LAST_RECEIPTS_S: Final = 1.0
-#: Bad lines that are reported one by one; of the rest only the number is.
+#: Lines that are reported one by one; of the rest only the number is.
 REPORTS_MAX: Final = 1_000
 
 INPUT: Final = "standard input"
@@ -95,7 +96,7 @@ async def _publish(options: argparse.Namespace, target: Target) -> int:
             with suppress(HoldfastError):  # it is being raised already, or counted
                 publishing.settle_known()
             sys.stderr.write(f"holdfast: {publishing.summary(time.monotonic() - started)}\n")
-    return 2 if publishing.bad else 0
+    return 2 if publishing.bad else 1 if publishing.refused else 0
 
 
 class Publishing:
@@ -115,6 +116,7 @@ class Publishing:
         self.accepted = 0
         self.duplicates = 0
         self.bad = 0
+        self.refused = 0  #: good lines that the network would not have
 
     async def publish_line(self, line: int, data: bytes | None) -> None:
         """Send the event of one line; None stands for a line that was too long."""
@@ -126,8 +128,10 @@ class Publishing:
             if text.strip():
                 self._pending.append((line, await self._sent(self._event(text))))
         except InvalidEvent as error:
+            self.bad += 1
             self._report(f"{INPUT}, line {line}, column {column_of(error, text)}: {error}")
         except Failure as failure:
+            self.bad += 1
             self._report(str(failure))
         self.settle_known()
 
@@ -194,11 +198,13 @@ class Publishing:
                 self.accepted += 1
                 self.duplicates += outcome.duplicate
             else:
+                is_bad = isinstance(outcome, BadEvent)
+                self.bad += is_bad
+                self.refused += not is_bad
                 self._report(f"{INPUT}, line {line}: the network refuses it: {outcome}")
 
     def _report(self, problem: str) -> None:
-        self.bad += 1
-        if self.bad <= REPORTS_MAX:
+        if self.bad + self.refused <= REPORTS_MAX:
             sys.stderr.write(f"holdfast: {problem}\n")
 
     def summary(self, seconds: float) -> str:
@@ -210,6 +216,8 @@ class Publishing:
             parts.append(f"{self.duplicates:,} of them had been before")
         if self.bad:
             parts.append(f"{self.bad:,} bad line{'s'[: self.bad > 1]}")
+        if self.refused:
+            parts.append(f"{self.refused:,} refused by the network")
         if self._pending:
             parts.append(f"{len(self._pending):,} not known to be accepted")
         return ", ".join(parts)

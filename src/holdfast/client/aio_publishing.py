@@ -16,8 +16,9 @@ from typing import Any, Final, Self
 
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
 from holdfast.client.effect import Acknowledged, NotAccepted, Placed
-from holdfast.client.errors import Closed, InvalidOption, Refused, TakenOver, TimedOut, Unknown
+from holdfast.client.errors import Closed, InvalidOption, TakenOver, TimedOut, Unknown
 from holdfast.client.numbers import Numbers
+from holdfast.client.refusal import event_refusal
 from holdfast.errors import HoldfastError
 from holdfast.events.event import make_event
 from holdfast.events.packed import pack
@@ -126,7 +127,7 @@ class Outbox:
         self._loop = asyncio.get_running_loop()
         self._queue: list[Publication] = []  # of this turn, to be submitted at its end
         self._pending: deque[Sent] = deque()
-        self._refused: dict[int, str] = {}  # numbers in _pending, and why
+        self._refused: dict[int, NotAccepted] = {}  # numbers in _pending
         self._placed: dict[int, Receipt] = {}  # numbers that are logged and not acknowledged yet
         self._unknown: dict[int, Sent] = {}
         self._room = Waiters()
@@ -179,7 +180,7 @@ class Outbox:
         while pending and pending[0].n <= upto:
             sent = pending.popleft()
             if refused and sent.n in refused:
-                sent.settle(Refused(refused.pop(sent.n), event=sent.id))
+                sent.settle(event_refusal(refused.pop(sent.n), sent.id))
             else:
                 receipt = placed.pop(sent.n, None) if placed else None
                 sent.settle(receipt or Receipt(name, sent.n, sent.n in duplicates))
@@ -202,14 +203,14 @@ class Outbox:
 
     def on_not_accepted(self, effect: NotAccepted) -> None:
         """An event is refused; it is settled in its turn."""
-        self._refused[effect.n] = effect.problem
+        self._refused[effect.n] = effect
         self._settle_refused_head()
         self._room.wake()
 
     def _settle_refused_head(self) -> None:
         while self._refused and self._pending and self._pending[0].n in self._refused:
             sent = self._pending.popleft()
-            sent.settle(Refused(self._refused.pop(sent.n), event=sent.id))
+            sent.settle(event_refusal(self._refused.pop(sent.n), sent.id))
 
     def end(self, error: HoldfastError) -> None:
         """Nothing will become known any more; who was taken over is told that first of all."""

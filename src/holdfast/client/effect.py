@@ -76,10 +76,11 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class NotAccepted:
-    """The broker refused this event for good."""
+    """An event was refused for good."""
 
     n: int
     problem: str
+    code: str = ""  #: as in ``messages.publications.Rejected``
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@
     └── NetworksFault
         ├── NotCovered         parts of the network cannot be reached, and all of it was wanted
         ├── Refused            certainly not accepted, and never will be
+        │   ├── BadEvent       an event that is at fault itself: too large, of no stream, under a number that has passed
         │   └── OtherFilter    a durable subscription of this name is there, with another filter
         ├── Unknown            an event that may or may not be accepted; publish it again with the same number
         ├── TokenAhead         a token of what the network has never seen, or has lost
@@ -27,6 +28,7 @@ from holdfast.identity import EventId
 from holdfast.messages.subscriptions import Partition
 
 __all__ = [
+    "BadEvent",
     "Closed",
     "GapFound",
     "InvalidOption",
@@ -76,6 +78,10 @@ class Refused(NetworksFault):
         super().__init__(f"{event}: {reason}" if event else reason)
         self.reason = reason
         self.id = event
+
+
+class BadEvent(Refused):
+    """The event itself is at fault, and would be refused again; in any other refusal the network is."""
 
 
 class OtherFilter(Refused):

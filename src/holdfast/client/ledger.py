@@ -141,9 +141,9 @@ class Ledger:
 
     # Events
 
-    def on_rejected(self, n: int, problem: str) -> list[Effect]:
+    def on_rejected(self, n: int, problem: str, code: str) -> list[Effect]:
         """An event will not be accepted."""
-        return [NotAccepted(n, problem)] if self.outbox.reject(n) else []
+        return [NotAccepted(n, problem, code)] if self.outbox.reject(n) else []
 
     # Reading
 

@@ -194,8 +194,8 @@ class MemberCore(Host):
     def _publish(self, publications: list[Publication], now: Instant) -> list[Any]:
         """Each goes the way of its stream; on one stream they stay in order."""
         found = self._streams.sort(publications)
-        for n, problem in found.refused:
-            self._told += self.ledger.on_rejected(n, problem)
+        for n, problem, code in found.refused:
+            self._told += self.ledger.on_rejected(n, problem, code)
         effects: list[Any] = []
         if found.reliable and self.node.settings.role is Role.SUBSCRIBER:
             self._excused_until = now + self.node.settings.detect_after_ns
@@ -328,7 +328,7 @@ class MemberCore(Host):
         _check_broker(sender, message)
         if isinstance(message, Rejected):
             self._handing.reject(message.n)
-            self._told += self.ledger.on_rejected(message.n, message.problem)
+            self._told += self.ledger.on_rejected(message.n, message.problem, message.code)
         else:
             self._accepted += self._handing.accept(message)
             self._duplicates += message.duplicates

@@ -290,8 +290,8 @@ class ClientCore:
                 return [*self.ledger.on_refused(subscription, problem, code), *self._resume_if_possible(now)]
             case Withdrawn(subscription) if self._broker is not None:
                 return [*self.ledger.on_withdrawn(subscription), *self._pause_if_full()]
-            case Rejected(n, problem) if self._broker is not None:
-                return self.ledger.on_rejected(n, problem)
+            case Rejected(n, problem, code) if self._broker is not None:
+                return self.ledger.on_rejected(n, problem, code)
             case Upgraded(subscription, cleared, partial) if self._broker is not None:
                 return self.ledger.on_upgraded(subscription, cleared, partial)
             case _:

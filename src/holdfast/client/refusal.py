@@ -1,14 +1,15 @@
-"""Which error a refused subscription is."""
+"""Which error a refused subscription is, or a refused event."""
 
 from __future__ import annotations
 
 import re
 
-from holdfast.client.effect import SubscriptionRefused
-from holdfast.client.errors import OtherFilter, Refused, TokenAhead
+from holdfast.client.effect import NotAccepted, SubscriptionRefused
+from holdfast.client.errors import BadEvent, OtherFilter, Refused, TokenAhead
 from holdfast.errors import FilterError, HoldfastError
+from holdfast.identity import EventId
 
-__all__ = ["refusal"]
+__all__ = ["event_refusal", "refusal"]
 
 
 def refusal(refused: SubscriptionRefused, filter: str) -> HoldfastError:
@@ -22,6 +23,11 @@ def refusal(refused: SubscriptionRefused, filter: str) -> HoldfastError:
             return TokenAhead(refused.problem)
         case _:
             return Refused(refused.problem)
+
+
+def event_refusal(refused: NotAccepted, event: EventId) -> Refused:
+    """By its code, as in ``messages.publications.Rejected``."""
+    return (BadEvent if refused.code == "event" else Refused)(refused.problem, event=event)
 
 
 def _filter_error(problem: str, filter: str) -> FilterError:

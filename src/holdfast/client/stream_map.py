@@ -26,7 +26,7 @@ class Sorted:
 
     reliable: dict[str, list[Publication]] = field(default_factory=dict)  #: by stream
     best_effort: list[Publication] = field(default_factory=list)
-    refused: list[tuple[int, str]] = field(default_factory=list)  #: numbers, and why
+    refused: list[tuple[int, str, str]] = field(default_factory=list)  #: as in ``Rejected``
 
 
 class StreamMap:
@@ -51,14 +51,14 @@ class StreamMap:
             try:
                 topic = self._read(publication.event).topic
             except MalformedEvent as problem:
-                found.refused.append((publication.n, str(problem)))
+                found.refused.append((publication.n, str(problem), "event"))
                 continue
             stream = self.stream_of(topic)
             if stream is None:
-                found.refused.append((publication.n, f"no stream has the topic {topic!r}"))
+                found.refused.append((publication.n, f"no stream has the topic {topic!r}", "event"))
             elif stream in self._durable:
                 why = f"the stream {stream!r} is durable, and members cannot publish there yet"
-                found.refused.append((publication.n, why))
+                found.refused.append((publication.n, why, ""))
             elif stream in self.reliable:
                 found.reliable.setdefault(stream, []).append(publication)
             else:

@@ -13,7 +13,7 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
-from holdfast.messages.publications import PUBLICATIONS_MAX, Batch
+from holdfast.messages.publications import PUBLICATIONS_MAX, Batch, Rejected
 from holdfast.messages.subscriptions import TOKEN_PLACES_MAX, Number
 from holdfast.messages.ticks import Tick
 
@@ -88,7 +88,7 @@ class Answers(Letter):
     publisher: str
     logged: Annotated[tuple[Run, ...], Meta(max_length=PUBLICATIONS_MAX)] = ()
     repeats: Annotated[tuple[Run, ...], Meta(max_length=PUBLICATIONS_MAX)] = ()
-    refused: Annotated[tuple[tuple[int, str], ...], Meta(max_length=PUBLICATIONS_MAX)] = ()
+    refused: Annotated[tuple[Rejected, ...], Meta(max_length=PUBLICATIONS_MAX)] = ()
     hole: int | None = None
 
 

@@ -117,10 +117,11 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """To a publisher: this event is certainly not accepted, and why."""
+    """To a publisher: this event is certainly not accepted; ``code`` is for programs, ``problem`` for people."""
 
     n: int
     problem: str
+    code: str = ""  #: "event": it is at fault itself, and would be refused again; else empty: the network is
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -86,11 +86,12 @@ class Hole(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Certainly not accepted, and why."""
+    """Certainly not accepted, and why; ``code`` as in ``messages.publications.Rejected``."""
 
     publisher: str
     n: int
     reason: str
+    code: str = ""
 
 
 Answer = Receipt | Hole | Refusal
@@ -210,7 +211,7 @@ class Pubend:
                 answers.append(Hole(publisher, last))
             elif previous < last:
                 reason = f"{publisher} sent {n} after {previous}, and {last} was logged: two publishers have this name"
-                answers.append(Refusal(publisher, n, reason))
+                answers.append(Refusal(publisher, n, reason, "event"))
             else:
                 taken.append(publication)
                 self._numbers[publisher] = n
@@ -240,7 +241,7 @@ class Pubend:
         tick = known.tick_of(n)
         if tick is None and known.remembers(n):
             reason = f"{publisher} sent {n} after {known.last}: two publishers have this name"
-            answers.append(Refusal(publisher, n, reason))
+            answers.append(Refusal(publisher, n, reason, "event"))
         else:
             answers.append(Receipt(publisher, n, tick or 0, is_repeat=True))
 

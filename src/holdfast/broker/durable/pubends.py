@@ -216,7 +216,7 @@ class Pubends:
             publisher,
             runs_of([each for each in receipts if not each.is_repeat]),
             runs_of([each for each in receipts if each.is_repeat]),
-            tuple((each.n, each.reason) for each in answers if isinstance(each, Refusal)),
+            tuple(Rejected(each.n, each.reason, each.code) for each in answers if isinstance(each, Refusal)),
             holes[0] if holes else None,
         )
 
@@ -227,13 +227,13 @@ class Pubends:
             return
         runs = (*answers.logged, *answers.repeats)
         if port.connection is not None:
-            messages: list[Message] = [Rejected(n, reason) for n, reason in answers.refused]
+            messages: list[Message] = [*answers.refused]
             if runs:
                 messages.append(Logged(answers.pubend, answers.incarnation, answers.logged, answers.repeats))
             if messages:
                 self._plane.emit(Send(port.connection, messages))
         self._counters.rejected += len(answers.refused)
-        refused = [n for n, _ in answers.refused]
+        refused = [each.n for each in answers.refused]
         self._on_safe(port, chain(*(range(run.n, run.n + run.length) for run in runs), refused))
 
     # Elsewhere
@@ -306,5 +306,5 @@ def _names(stream: Stream, here: str) -> list[str]:
     )
 
 
-def _refusals(publications: Sequence[Publication], reason: str) -> tuple[tuple[int, str], ...]:
-    return tuple((each.n, reason) for each in publications)
+def _refusals(publications: Sequence[Publication], reason: str) -> tuple[Rejected, ...]:
+    return tuple(Rejected(each.n, reason) for each in publications)

@@ -154,7 +154,7 @@ class Errands:
         if errand is None:
             return
         runs = (*answers.logged, *answers.repeats)
-        refused = {n for n, _ in answers.refused}
+        refused = {each.n for each in answers.refused}
         news = {
             each.n
             for each in errand.unanswered
@@ -204,7 +204,7 @@ def _about(answers: Answers, numbers: set[int]) -> Answers:
         answers.publisher,
         _cut(answers.logged, numbers),
         _cut(answers.repeats, numbers),
-        tuple(each for each in answers.refused if each[0] in numbers),
+        tuple(each for each in answers.refused if each.n in numbers),
     )
 
 
