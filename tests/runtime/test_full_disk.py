@@ -6,6 +6,7 @@ single write: ``tests/storage``, ``tests/simulation``.)
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 import holdfast
 from durable_brokers import PATIENCE_S, brokers_in, patiently, verified
 from real_disks import disk_in
+from running import Running
 
 DISK_BYTES = 24 << 20
 EVENT = bytes(20_000)
@@ -78,3 +80,32 @@ async def test_a_full_disk_refuses_events_and_serves_them(tmp_path: Path) -> Non
                 await items.commit(timeout=PATIENCE_S)
         brokers.stop("b1")
         assert all(verified(log)[0] == 0 for log in brokers.logs("b1"))
+
+
+@patiently
+async def test_a_disk_that_has_room_again_is_seen_to_though_nobody_publishes(tmp_path: Path) -> None:
+    with (
+        disk_in(tmp_path, DISK_BYTES) as disk,
+        brokers_in(tmp_path, {"b1": None}, folders={"b1": disk.at / "b1"}) as brokers,
+    ):
+        await brokers.start("b1")
+        async with holdfast.connect(brokers.url("b1"), name="p", timeout=PATIENCE_S) as publisher:
+            await publisher.publish("t", {"i": 0}, EVENT)
+            filling = fill_up(disk.at)
+            await publish_until_refused(publisher, [])
+
+        with Running("pub", "t", "--url", brokers.url("b1")) as pub:
+            pub.write('{"payload": "a good line"}\n')
+            status, _, said = pub.ended()
+        assert status == 1, "a full disk is not the line's fault"
+        assert "line 1: the network refuses it: " in said
+        assert "no space left on the disk" in said
+        assert "0 events accepted" in said
+        assert "1 refused by the network" in said
+
+        [log] = (await asyncio.to_thread(brokers.status, "b1"))["durable"]["pubends"]
+        assert log["state"] == "refusing"
+        filling.unlink()
+        await brokers.wait_for("events can be logged again", "b1")
+        [log] = (await asyncio.to_thread(brokers.status, "b1"))["durable"]["pubends"]
+        assert (log["state"], log["problem"]) == ("ok", None)

@@ -15,6 +15,7 @@ from holdfast.messages.ticks import Lost, Tick
 from holdfast.simulator.clock import VirtualClock
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.simulator.store import SimulatedStore
+from holdfast.storage.commits import REOPEN_BYTES
 from holdfast.storage.files import Files, Subfolder
 from holdfast.storage.filtering_log import Reading
 from holdfast.storage.log import LogSettings
@@ -30,6 +31,7 @@ from holdfast.streams.storing import (
     EventsRead,
     EventsRefused,
     EventsStable,
+    EventsTried,
     LogState,
     MatchesFailed,
     MatchesRead,
@@ -41,6 +43,7 @@ from holdfast.streams.storing import (
     Save,
     Saved,
     SaveFailed,
+    TryEvents,
 )
 
 SMALL = LogSettings(segment_bytes=600, retired_bytes=1)
@@ -152,6 +155,9 @@ class Twin:
         self.appended.append(ticks)
         self.store.submit(AppendEvents(PUBEND, ticks, publications(ticks), self.refusals))
 
+    def try_events(self) -> None:
+        self.store.submit(TryEvents(PUBEND))
+
     def read(self, after: int, width: int, limit: int) -> None:
         spans = [(after + 9 * i, after + 9 * i + width) for i in range(12)]
         self.store.submit(ReadEvents(PUBEND, spans, limit))
@@ -255,6 +261,8 @@ class Twin:
                 self.appended.clear()
                 self.refusals += 1
                 self.last = max(self.stable, default=0)
+            case EventsTried(_, problem):
+                assert (problem is None) == (self.disk.room() >= REOPEN_BYTES)
             case EventsChopped(_, through, segments):
                 assert through <= self.chop_asked
                 self.stable = [tick for tick in self.stable if tick > through]

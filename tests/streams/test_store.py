@@ -26,15 +26,18 @@ from holdfast.streams.storing import (
     EventsChopped,
     EventsRefused,
     EventsStable,
+    EventsTried,
     Save,
     Saved,
     SaveFailed,
+    TryEvents,
 )
 
 STEPS = st.one_of(
     st.tuples(st.just("append"), st.integers(1, 6), st.integers(1, 9)),
     st.tuples(st.just("append"), st.integers(1, 6), st.integers(1, 9)),
     st.tuples(st.just("read"), st.integers(0, 200), st.integers(1, 9), st.integers(1, 8)),
+    st.tuples(st.just("try_events")),
     st.tuples(st.just("chop"), st.integers(0, 100)),
     st.tuples(st.just("note"), st.integers(1, 9)),
     st.tuples(st.just("read_matches"), st.sampled_from([1, 2, 5_000_000_000]), st.integers(1, 5)),
@@ -135,6 +138,33 @@ def test_after_a_full_disk_only_appends_that_know_of_it_are_taken() -> None:
     assert isinstance(stable, EventsStable)
     assert stable.appends == 2
     assert told(bench.read((0, 3))) == ([(0, 3)], [1, 2, 3], [])
+
+
+@pytest.mark.parametrize("before", [[], [1]], ids=["no log yet", "a log"])
+def test_whether_there_is_room_again_can_be_asked(before: list[int]) -> None:
+    """Nothing is appended for that, and appends that have missed the refusal are not taken after it either."""
+    bench = Bench(LogSettings(1 << 20))
+    if before:
+        bench.append(before)
+    bench.disk.capacity = bench.disk.capacity - bench.disk.room() + 10
+    assert [type(each) for each in bench.append([2])] == [EventsRefused]
+    [tried] = bench.store.turn(Lane.EVENTS, [TryEvents(PUBEND)])
+    assert isinstance(tried, EventsTried)
+    assert "no space left" in (tried.problem or "")
+    bench.disk.capacity = 1 << 62
+    assert bench.store.turn(Lane.EVENTS, [TryEvents(PUBEND)]) == [EventsTried(PUBEND, None)]
+    assert bench.append([3]) == []
+    assert [type(each) for each in bench.append([4], refusals=1)] == [EventsStable]
+    assert told(bench.read((0, 4)))[1] == [*before, 4]
+
+
+def test_a_log_is_tried_after_what_was_appended_before() -> None:
+    bench = Bench(LogSettings(1 << 20))
+    bench.disk.capacity = 10
+    answers = bench.store.turn(
+        Lane.EVENTS, [TryEvents(PUBEND), AppendEvents(PUBEND, [1], [publication(1)], 0)]
+    )
+    assert [type(each) for each in answers] == [EventsRefused, EventsTried]
 
 
 def test_a_disk_that_is_full_when_a_log_is_to_be_made_refuses_and_heals() -> None:

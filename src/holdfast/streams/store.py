@@ -40,6 +40,7 @@ from holdfast.streams.storing import (
     Save,
     Saved,
     SaveFailed,
+    TryEvents,
 )
 
 __all__ = ["LANES", "MATCH_ENDS", "PUBENDS", "Folders", "Lane", "Store"]
@@ -68,6 +69,7 @@ class Lane(Enum):
 #: Every kind of effect a store carries out, and on which lane.
 LANES: Final[Mapping[type, Lane]] = {
     AppendEvents: Lane.EVENTS,
+    TryEvents: Lane.EVENTS,
     ChopEvents: Lane.EVENTS,
     ReadEvents: Lane.READS,
     NoteMatches: Lane.TABLES,

@@ -3,7 +3,7 @@
 A full disk refuses all that waits (``storage.commits``). The pubend may have appended more before it could hear of
 that, and what it appended was built on what was refused; so each append says how many refusals its pubend had heard
 of, and one that has missed some is dropped without a word: it was refused with them. Appends that know of all
-refusals open the log again, if there is room.
+refusals open the log again, if there is room; so does ``TryEvents``, without anything to append.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from holdfast.errors import EnvironmentsFault
 from holdfast.messages.ticks import Lost, Tick
 from holdfast.storage.block import Batch
-from holdfast.storage.commits import Commits, CommitState
+from holdfast.storage.commits import REOPEN_BYTES, Commits, CommitState
 from holdfast.storage.files import DiskFailed, DiskFull, Files
 from holdfast.storage.log import LogSettings, SegmentLog
 from holdfast.storage.view import LogView
@@ -27,7 +27,9 @@ from holdfast.streams.storing import (
     EventsChopped,
     EventsRefused,
     EventsStable,
+    EventsTried,
     LogState,
+    TryEvents,
 )
 
 __all__ = ["DAMAGED", "EventsLane", "PubendLog", "log_state"]
@@ -78,7 +80,7 @@ class EventsLane:
             self.logs[pubend] = entry
         return entry
 
-    def turn(self, effects: Sequence[AppendEvents | ChopEvents]) -> list[DiskInput]:
+    def turn(self, effects: Sequence[AppendEvents | TryEvents | ChopEvents]) -> list[DiskInput]:
         """Carry out what has come; appends first."""
         inputs: list[DiskInput] = []
         appended: dict[str, PubendLog] = {}
@@ -92,6 +94,8 @@ class EventsLane:
         for effect in effects:
             if isinstance(effect, ChopEvents):
                 self._chop(effect, inputs)
+            elif isinstance(effect, TryEvents):
+                self._try(effect.pubend, inputs)
         return inputs
 
     def close(self) -> None:
@@ -134,6 +138,16 @@ class EventsLane:
         entry.told = progress.decided
         if progress.state is not CommitState.OPEN:
             self._refuse(pubend, progress.reason, inputs, is_final=progress.state is CommitState.FAILED)
+
+    def _try(self, pubend: str, inputs: list[DiskInput]) -> None:
+        try:
+            entry = self.open(pubend)
+            is_open = entry.commits.reopen() and entry.log.has_room(REOPEN_BYTES)
+        except EnvironmentsFault as error:
+            inputs.append(EventsTried(pubend, str(error)))
+        else:
+            problem = entry.commits.reason or "no space left on the disk"
+            inputs.append(EventsTried(pubend, None if is_open else problem))
 
     def _refuse(self, pubend: str, reason: str, inputs: list[DiskInput], *, is_final: bool) -> None:
         self._refusals[pubend] = self._refusals.get(pubend, 0) + 1

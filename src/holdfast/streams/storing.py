@@ -6,7 +6,8 @@ the runtime, after a moment in the simulator.
 
 Appends of one pubend are carried out in order and shared syncs tell of several at once. When the disk was full nothing
 of what was appended and not yet stable is kept; appends that were made before the core could hear of that are refused
-as well: each says how many refusals its core had heard of.
+as well: each says how many refusals its core had heard of. A core that was refused tries from time to time, so that
+everybody sees when there is room again.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = [
     "EventsRead",
     "EventsRefused",
     "EventsStable",
+    "EventsTried",
     "ForgetMatches",
     "LogState",
     "MatchesFailed",
@@ -43,6 +45,7 @@ __all__ = [
     "Save",
     "SaveFailed",
     "Saved",
+    "TryEvents",
 ]
 
 
@@ -75,6 +78,21 @@ class EventsRefused:
     pubend: str
     reason: str
     is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TryEvents:
+    """Look whether a log that has refused events would take some by now."""
+
+    pubend: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventsTried:
+    """It would; or it would not, and why."""
+
+    pubend: str
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +267,20 @@ class Recovered:
 
 
 DiskEffect = (
-    AppendEvents | ReadEvents | ChopEvents | NoteMatches | ReadMatches | ChopMatches | ForgetMatches | Save
+    AppendEvents
+    | TryEvents
+    | ReadEvents
+    | ChopEvents
+    | NoteMatches
+    | ReadMatches
+    | ChopMatches
+    | ForgetMatches
+    | Save
 )
 DiskInput = (
     EventsStable
     | EventsRefused
+    | EventsTried
     | EventsRead
     | EventsChopped
     | MatchesStable

@@ -270,16 +270,20 @@ class Hosted:
             is_all = not self._notes and not self._records
             self.constream.on_stable(max(upto, self._noted) if is_all else upto)
 
-    def on_not_noted(self, reason: str) -> None:
-        """The disk would not take what was noted."""
-        self.problem = reason
+    def on_not_noted(self, reason: str) -> bool:
+        """The disk would not take what was noted. Whether that is news."""
+        is_news, self.problem = self.problem is None, reason
         self._refusals += 1
         self._is_refused = True
+        return is_news
 
     def note_again(self, desk: Desk) -> None:
-        """It may by now."""
+        """It may by now; if there is nothing to note any more, that is how we hear of it."""
         if self._is_refused:
             self._is_refused = False
+            if not self._notes:
+                self.note(desk)
+                return
             self._notes = deque(replace(note, refusals=self._refusals) for note in self._notes)
             for note in self._notes:
                 desk.emit(note)

@@ -36,7 +36,7 @@ from holdfast.streams.release import (
     acknowledged_through,
     release,
 )
-from holdfast.streams.storing import AppendEvents, LogState
+from holdfast.streams.storing import AppendEvents, LogState, TryEvents
 
 __all__ = ["GONE", "OwnPubend", "runs_of"]
 
@@ -75,7 +75,8 @@ class OwnPubend:
             str, str
         ] = {}  #: from which broker the last requests of a publisher came, if not from here
         self.refusals = 0
-        self.refusal: str | None = None  #: why the disk would not take the last append, if it did not
+        self.refusal: str | None = None  #: why the disk would not take the last append, if it still does not
+        self._is_tried = False  #: whether it would by now is being asked
         self.failure: str | None = None  #: nothing can be logged any more, and why
         self.size = 0 if log is None else sum(size for _, size in log.segments)
         self.segments: Sequence[tuple[Tick, int]] = () if log is None else log.segments
@@ -200,6 +201,21 @@ class OwnPubend:
         answers = self.core.on_refused(reason, now)
         self._lose()
         return answers
+
+    def try_again(self) -> TryEvents | None:
+        """From time to time: ask whether the disk would take events again, if it did not; then ``on_tried``."""
+        if self.refusal is None or self.failure is not None or self._is_tried:
+            return None
+        self._is_tried = True
+        return TryEvents(self.core.name)
+
+    def on_tried(self, problem: str | None) -> bool:
+        """It would, or there is still a problem. Whether it would, and that is news: it may have taken some since."""
+        self._is_tried = False
+        if self.refusal is None:
+            return False
+        self.refusal = problem
+        return problem is None
 
     # Silence
 

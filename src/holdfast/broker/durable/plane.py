@@ -63,6 +63,7 @@ from holdfast.streams.storing import (
     EventsRead,
     EventsRefused,
     EventsStable,
+    EventsTried,
     MatchesFailed,
     MatchesRead,
     MatchesStable,
@@ -428,6 +429,9 @@ class DurablePlane:
                 level = "error" if is_final else "warning"
                 self.emit(Log(level, "events cannot be logged", {"pubend": pubend, "reason": reason}))
                 self.pubends.answer(own, own.on_refused(reason, self.clock, is_final=is_final))
+            case EventsTried(pubend, problem):
+                if self.own[pubend].on_tried(problem):
+                    self.emit(Log("info", "events can be logged again", {"pubend": pubend}))
             case EventsRead():
                 self._on_read(done)
             case EventsChopped(pubend, _, segments):
@@ -437,8 +441,8 @@ class DurablePlane:
                 self.courses[pubend].hosted.on_stable(upto)
                 self.touch(self.courses[pubend])
             case MatchesFailed(pubend, _, reason):
-                self.courses[pubend].hosted.on_not_noted(reason)
-                self.emit(Log("warning", "matches cannot be noted", {"pubend": pubend, "reason": reason}))
+                if self.courses[pubend].hosted.on_not_noted(reason):
+                    self.emit(Log("warning", "matches cannot be noted", {"pubend": pubend, "reason": reason}))
             case MatchesRead(pubend, subscriber, reading):
                 self.courses[pubend].hosted.on_read(subscriber, reading)
                 self.touch(self.courses[pubend])
@@ -515,6 +519,9 @@ class DurablePlane:
         if self.now >= self._report_at:
             self._report_at = self.now + self._settings.report_every_ns
             self.saving.try_again()
+            for own in self.own.values():
+                if (attempt := own.try_again()) is not None:
+                    self.emit(attempt)
             self.operating.expire()
             self.readers.places.save_all()
             self.letters.report()
