@@ -7,12 +7,16 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.cli.main import main
 from holdfast.storage.log import LogSettings, SegmentLog
 from holdfast.storage.real_files import RealFiles
+from holdfast.storage.real_tables import RealTables
 from holdfast.storage.segment_format import name_of
+from holdfast.storage.tables import Change
+from holdfast.streams.ends import LEASES, Leased, match_end
 
 
 @pytest.fixture
@@ -181,6 +185,41 @@ def test_all_logs_of_a_broker_are_verified_at_once(
                 f"holdfast: {place}: no log, but a folder with logs below; expected one of\n"
                 f"    {streams / 'events'}\n    {streams / 'matches'}\n"
             )
+
+
+@pytest.mark.parametrize(("end", "status"), [(120, 0), (121, 1)])
+def test_an_end_that_only_the_tables_know_of_is_named(
+    end: int, status: int, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log itself is as whole as can be: 120 is its last record."""
+    streams = tmp_path / "root" / "streams"
+    for name in ("events-orders@root%2F0", "matches-orders@root%2F0"):
+        shutil.copytree(folder, streams / name)
+    with RealTables(streams / "tables.sqlite") as tables:
+        leased = msgspec.msgpack.encode(Leased(1_000, 1))
+        tables.apply([Change(LEASES, "orders@root/0", leased), match_end("orders@root/0", end)])
+        before = {path: path.read_bytes() for path in streams.iterdir() if path.is_file()}
+        said = run(capsys, "verify", streams.parent)  # beside whoever has the tables open
+        told = [
+            json.loads(run(capsys, "verify", each, "--output", "json")[1])
+            for each in sorted(streams.glob("*-o*"))
+        ]
+        assert {path: path.read_bytes() for path in streams.iterdir() if path.is_file()} == before
+    assert said[0] == status
+    assert (
+        [each["end_lost"] for each in told] == [None, None]
+        if not status
+        else [None, {"after": 120, "upto": 121}]
+    )
+    problem = "the log ends at 120, and the broker's tables know that it went up to 121"
+    assert (f"damaged   the end is lost: {problem}\n" in said[1]) == bool(status)
+
+
+def test_tables_that_cannot_be_read_say_nothing_of_a_log(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder.parent / "tables.sqlite").write_bytes(b"no database" * 1_000)
+    assert run(capsys, "verify", folder)[0] == 0
 
 
 @pytest.mark.parametrize("text", ["x", "-5", "1.5", ""])

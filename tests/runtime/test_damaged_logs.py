@@ -17,6 +17,7 @@ import pytest
 
 import holdfast
 from durable_brokers import PATIENCE_S, Brokers, brokers_in, patiently, verified
+from holdfast.cli.log_ends import known_ends
 from holdfast.runtime.real_store import RealStore
 from holdfast.storage.files import DiskFailed
 from holdfast.storage.log import LogSettings
@@ -182,6 +183,47 @@ def test_without_what_matched_events_are_filtered_again(
             assert_whole_but(await served(brokers, filled.ticks[-1]), filled.ticks, set())
 
     performed()
+
+
+# The last commit
+
+
+@patiently
+async def test_a_bit_of_the_last_commit_before_a_kill_is_damage_and_no_torn_write(tmp_path: Path) -> None:
+    """It was accepted; a second later the tables know, which tell it from a write that never was whole."""
+    with brokers_in(tmp_path, {"b1": None}) as brokers:
+        ticks = await fill_and_kill(brokers)
+        data = brokers.data("b1")
+        assert verified(data)[0] == 0
+        segment = segment_in(log_in(data, "events"))
+        written = bytearray(segment.read_bytes())
+        written[written.index(payload(EVENTS - 1)) + 30] ^= 4
+        segment.write_bytes(written)
+        for where in (data, log_in(data, "events")):
+            status, said = verified(where)
+            assert status == 1
+            assert "damaged   the end is lost: " in said
+            assert f"that it went up to {ticks[-1]}\n" in said
+
+        await brokers.start("b1")
+        named = await brokers.wait_for("a log is damaged", "b1")
+        assert (named["level"], named["upto"]) == ("error", ticks[-1])
+        assert_whole_but(await served(brokers, ticks[-1]), ticks, {EVENTS - 1})
+
+
+async def fill_and_kill(brokers: Brokers) -> list[int]:
+    """As ``fill``; but nothing is closed, and the last event is a commit of its own, whose end has been saved."""
+    await brokers.start("b1")
+    async with holdfast.connect(brokers.url("b1"), name="p", timeout=PATIENCE_S) as network:
+        async with network.subscribe("#", durable="away"):
+            pass
+        receipts = [await network.publish("t", {"i": i}, payload(i)) for i in range(EVENTS)]
+        events = log_in(brokers.data("b1"), "events")
+        async with asyncio.timeout(PATIENCE_S):
+            while known_ends(events.parent)[events.name] < receipts[-1].tick:
+                await asyncio.sleep(0.05)
+    brokers.kill("b1")
+    return [receipt.tick for receipt in receipts]
 
 
 # Tables

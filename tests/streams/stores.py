@@ -20,8 +20,9 @@ from holdfast.storage.files import Files, Subfolder
 from holdfast.storage.filtering_log import Reading
 from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import Change, SimulatedTables
+from holdfast.streams.ends import PUBENDS
 from holdfast.streams.pubend import Kept
-from holdfast.streams.store import PUBENDS, Lane, Store
+from holdfast.streams.store import Lane, Store
 from holdfast.streams.storing import (
     AppendEvents,
     ChopEvents,

@@ -19,7 +19,8 @@ from holdfast.storage.files import DiskFailed
 from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import Change, SimulatedTables
 from holdfast.streams import store_events
-from holdfast.streams.store import PUBENDS, Lane
+from holdfast.streams.ends import PUBENDS
+from holdfast.streams.store import Lane
 from holdfast.streams.storing import (
     AppendEvents,
     ChopEvents,

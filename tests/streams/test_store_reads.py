@@ -17,7 +17,7 @@ from holdfast.simulator.disk import SimulatedDisk
 from holdfast.storage.files import DiskFailed
 from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import Change
-from holdfast.streams.store import PUBENDS
+from holdfast.streams.ends import PUBENDS
 from holdfast.streams.storing import EventsRead
 
 

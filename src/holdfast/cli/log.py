@@ -1,6 +1,7 @@
 """`holdfast log verify|dump|stat DIR`: look into a log without its broker, running or not; nothing is changed.
 
-Exit status 1 if anything is damaged. A torn tail is none: it is what a crash leaves, and the next start cuts it off.
+Exit status 1 if anything is damaged. A torn tail is none: it is what a crash leaves, and the next start cuts it off;
+unless the broker's tables know that it was whole (``log_ends``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rich.table import Table
 from holdfast.cli.arguments import index
 from holdfast.cli.console import OutputConsole
 from holdfast.cli.failure import Failure
+from holdfast.cli.log_ends import known_ends
 from holdfast.cli.words import counted
 from holdfast.errors import EnvironmentsFault
 from holdfast.storage.block import INDEX_MAX, Batch
@@ -65,13 +67,17 @@ def add_arguments(commands: Any) -> None:
 
 def verify(options: argparse.Namespace) -> int:
     """Read a whole log, or all logs below a folder; 1 if anything is damaged."""
-    folders = [] if _is_log(options.folder) else _logs_below(options.folder)
-    return max([_verify(each, options.output) for each in folders or [options.folder]])
+    below = [] if _is_log(options.folder) else _logs_below(options.folder)
+    folders = below or [options.folder]
+    ends = {each: known_ends(each) for each in dict.fromkeys(folder.parent for folder in folders)}
+    return max([_verify(each, ends[each.parent].get(each.name, 0), options.output) for each in folders])
 
 
-def _verify(folder: Path, output: str) -> int:
+def _verify(folder: Path, end: int, output: str) -> int:
     reader = _opened(folder, deep=True)
     records = sum(segment.records for segment in reader.view.segments)
+    last = reader.view.last_index
+    damages = len(reader.damages) + (last < end)
     if output == "json":
         _say(
             {
@@ -80,6 +86,7 @@ def _verify(folder: Path, output: str) -> int:
                 "records": records,
                 "damages": [_damage_json(damage) for damage in reader.damages],
                 "torn_tail": None if reader.torn is None else str(reader.torn),
+                "end_lost": {"after": last, "upto": end} if last < end else None,
             }
         )
     else:
@@ -87,13 +94,15 @@ def _verify(folder: Path, output: str) -> int:
             sys.stdout.write(f"damaged   {damage}\n")
         if reader.torn is not None:
             sys.stdout.write(f"torn      {reader.torn}\n")
-        damages = len(reader.damages)
+        if last < end:
+            problem = f"the log ends at {last}, and the broker's tables know that it went up to {end}"
+            sys.stdout.write(f"damaged   the end is lost: {problem}\n")
         verdict = (
             counted(damages, "place is damaged", "places are damaged") if damages else "nothing is damaged"
         )
         segments = counted(len(reader.view.segments), "segment")
         sys.stdout.write(f"{folder}: {segments}, {counted(records, 'record')}; {verdict}\n")
-    return 1 if reader.damages else 0
+    return 1 if damages else 0
 
 
 def dump(options: argparse.Namespace) -> int:

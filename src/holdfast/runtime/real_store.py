@@ -27,7 +27,7 @@ from holdfast.storage.real_tables import RealTables
 from holdfast.streams.store import LANES, Lane, Store
 from holdfast.streams.storing import DiskEffect, DiskInput, Recovered
 
-__all__ = ["RealStore"]
+__all__ = ["TABLES_FILE", "RealStore"]
 
 TABLES_FILE: Final = "tables.sqlite"
 TURN_EFFECTS_MAX: Final = 1_000

@@ -15,14 +15,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Protocol
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
-import msgspec
-
-from holdfast.messages.ticks import ORIGIN, Lost
+from holdfast.messages.ticks import ORIGIN, Lost, Tick
 from holdfast.storage.files import DiskFailed, DiskFull, Files
 from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import Change, Tables
+from holdfast.streams.ends import (
+    EVENTS,
+    MATCH_ENDS,
+    MATCHES,
+    PUBENDS,
+    folder_of,
+    match_end,
+    read_ends,
+    read_row,
+)
 from holdfast.streams.store_events import DAMAGED, EventsLane, log_state
 from holdfast.streams.store_matches import MatchesLane
 from holdfast.streams.store_reads import ReadsLane, Row
@@ -43,19 +51,7 @@ from holdfast.streams.storing import (
     TryEvents,
 )
 
-__all__ = ["LANES", "MATCH_ENDS", "PUBENDS", "Folders", "Lane", "Store"]
-
-#: The table whose rows are what a pubend keeps (``pubend.Kept``), by its name.
-PUBENDS: Final = "pubends"
-
-#: And our own: how many records each filtering log had when something was last saved. They are synced before it, so if
-#: there are fewer, its end is lost, however much that looks as if it had been torn.
-MATCH_ENDS: Final = "match_ends"
-
-_EVENTS: Final = "events-"
-_MATCHES: Final = "matches-"
-
-_read_row: Final = msgspec.msgpack.Decoder(Row).decode
+__all__ = ["LANES", "Folders", "Lane", "Store"]
 
 
 class Lane(Enum):
@@ -112,12 +108,12 @@ class Store:
         self._rows: dict[str, Row] = {}  #: of the table of pubends
         self._ends: dict[str, int] = {}  #: how many records of filtering logs the tables know of
         settings = settings or LogSettings()
-        self._events = EventsLane(self._files_of(_EVENTS), identity, settings)
+        self._events = EventsLane(self._files_of(EVENTS), identity, settings)
         self._reads = ReadsLane(self._events.logs, self._rows)
-        self._matches = MatchesLane(self._files_of(_MATCHES), identity, settings)
+        self._matches = MatchesLane(self._files_of(MATCHES), identity, settings)
 
-    def _files_of(self, prefix: str) -> Callable[[str], Files]:
-        return lambda pubend: self._folders.files(prefix + quote(pubend, safe="@"))
+    def _files_of(self, kind: str) -> Callable[[str], Files]:
+        return lambda pubend: self._folders.files(folder_of(kind, pubend))
 
     # Starting
 
@@ -127,22 +123,17 @@ class Store:
         :raises NoLog, UnknownFormat, DiskFailed: if some of it cannot be read: a broker must not start without it.
         """
         tables = {name: self._tables.read(name) for name in self._tables.names()}
-        for pubend, value in tables.get(PUBENDS, {}).items():
-            try:
-                self._rows[pubend] = _read_row(value)
-            except msgspec.MsgspecError as error:
-                raise DiskFailed("tables", f"the row of pubend {pubend} cannot be read: {error}") from error
-        logs = {pubend: self._log_state(pubend) for pubend in self._found(_EVENTS)}
-        for pubend, row in self._rows.items():
+        ends = read_ends(tables)
+        tables.pop(MATCH_ENDS, None)
+        self._rows.update(ends.rows)
+        self._ends = ends.matches
+        logs = {pubend: self._log_state(pubend, ends.events) for pubend in self._found(EVENTS)}
+        for pubend in self._rows:
             if pubend not in logs:
-                lost = [Lost(ORIGIN, row.upto, DAMAGED)] if row.upto else []
-                logs[pubend] = LogState(row.upto, (), lost, ())
-        try:
-            self._ends = {pubend: int(value) for pubend, value in tables.pop(MATCH_ENDS, {}).items()}
-        except ValueError as error:
-            raise DiskFailed("tables", f"a row of {MATCH_ENDS} cannot be read: {error}") from error
+                end = ends.events[pubend]
+                logs[pubend] = LogState(end, (), [Lost(ORIGIN, end, DAMAGED)] if end else [], ())
         matches = {
-            pubend: self._matches.open(pubend, self._ends.get(pubend, 0)) for pubend in self._found(_MATCHES)
+            pubend: self._matches.open(pubend, self._ends.get(pubend, 0)) for pubend in self._found(MATCHES)
         }
         return Recovered(tables, logs, matches)
 
@@ -154,8 +145,9 @@ class Store:
             if name.startswith(prefix) and self._folders.files(name).names()
         ]
 
-    def _log_state(self, pubend: str) -> LogState:
-        return log_state(self._events.open(pubend), self._rows.get(pubend, Row()).upto)
+    def _log_state(self, pubend: str, ends: Mapping[str, Tick]) -> LogState:
+        upto = self._rows.get(pubend, Row()).upto
+        return log_state(self._events.open(pubend), upto, ends.get(pubend, ORIGIN))
 
     # Working
 
@@ -174,11 +166,7 @@ class Store:
         """All in one transaction; the last number stands for all."""
         changes = [change for save in saves for change in save.changes]
         ends = self._matches.ends
-        news = [
-            Change(MATCH_ENDS, pubend, b"%d" % end)
-            for pubend, end in ends.items()
-            if self._ends.get(pubend) != end
-        ]
+        news = [match_end(pubend, end) for pubend, end in ends.items() if self._ends.get(pubend) != end]
         try:
             if self._tables_failure is not None:
                 raise self._tables_failure
@@ -199,7 +187,7 @@ class Store:
                 if value is None:
                     self._rows.pop(pubend, None)
                 else:
-                    self._rows[pubend] = _read_row(value)
+                    self._rows[pubend] = read_row(value)
 
     # Ending
 

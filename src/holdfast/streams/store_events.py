@@ -176,19 +176,22 @@ class EventsLane:
 # Starting
 
 
-def log_state(entry: PubendLog, upto: Tick) -> LogState:
-    """What a pubend has to know of its log at start, if its marks are of the events up to a tick."""
+def log_state(entry: PubendLog, upto: Tick, end: Tick) -> LogState:
+    """What a pubend has to know of its log at start, if its marks are of the events up to a tick.
+
+    There were events on disk up to ``end``, not below ``upto``: a log that ends before has lost them.
+    """
     log, view = entry.log, entry.log.view
     lost = [Lost(damage.first - 1, damage.last, DAMAGED) for damage in log.damages if damage.loses_records]
-    if upto > log.last_index:
-        lost.append(Lost(log.last_index, upto, DAMAGED))
+    if end > log.last_index:
+        lost.append(Lost(log.last_index, end, DAMAGED))
     tail = [
         (tick, read_record(record))
         for item in view.scan(min(upto, _recent(view)))
         if isinstance(item, Batch)
         for tick, record in zip(item.indexes, item.records, strict=True)
     ]
-    return LogState(max(log.last_index, upto), tail, lost, _segments(view))
+    return LogState(max(log.last_index, end), tail, lost, _segments(view))
 
 
 def _recent(view: LogView) -> Tick:

@@ -21,8 +21,9 @@ from holdfast.messages.durable import Run
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Lost, Tick
 from holdfast.storage.tables import Change
+from holdfast.streams.ends import Leased
 from holdfast.streams.expiring import Expiring
-from holdfast.streams.pubend import Answer, Kept, Outcome, Pubend, Receipt, Request
+from holdfast.streams.pubend import LEASE_TICKS, Answer, Kept, Outcome, Pubend, Receipt, Request
 from holdfast.streams.release import (
     Expiry,
     Facts,
@@ -48,6 +49,9 @@ KEEP: Final = 10 * SECOND // 1_000
 
 #: Why everything of a pubend is lost.
 GONE: Final = "the log is gone"
+
+#: So long after it was last saved where the log ends, it is saved again: together with the next lease.
+END_EVERY: Final = LEASE_TICKS // 2
 
 #: Nothing is given up for less: the marks of all publishers are saved first.
 RELEASE_EVERY: Final = 200 * MILLISECOND // 1_000
@@ -83,7 +87,9 @@ class OwnPubend:
         self.saved_size = self.size  #: when the marks of publishers were last saved
         self.is_releasing = False
         self.absent_since: dict[str, int] = {}  #: brokers that are expected, and have no subscribers
-        self.lease_saving: Tick = ORIGIN
+        self._leasing: Leased | None = None  #: being saved
+        self._leased_at: Tick = ORIGIN  #: when that was last begun
+        self._end: Tick = ORIGIN if log is None else log.last  #: a log that ends below has lost something
         self._policies: list[Policy] = []
         if stream.retain_ns is not None:
             self._policies.append(MaxRetain(stream.retain_ns // 1_000))
@@ -234,17 +240,24 @@ class OwnPubend:
         return True
 
     def next_lease(self, now: Tick) -> Change | None:
-        """A lease to be saved, if there is something to tell; then ``on_leased``."""
-        lease = self.core.lease_wanted(now)
-        if lease is None or not self._active_at or self.lease_saving:
+        """A lease to be saved, if there is something to tell, and with it where the log ends; then ``on_leased``.
+
+        Where it ends is saved without a new lease, too, if a clock was set and none is wanted for long.
+        """
+        lease = self.core.lease_wanted(now) if self._active_at else None
+        is_due = self.core.stable > self._end and abs(now - self._leased_at) > END_EVERY
+        if self._leasing is not None or (lease is None and not is_due):
             return None
-        self.lease_saving = lease
-        return change(LEASES, self.core.name, lease)
+        self._leasing = Leased(lease or self.core.lease, max(self.core.stable, self._end))
+        self._leased_at = now
+        return change(LEASES, self.core.name, self._leasing)
 
     def on_leased(self) -> None:
         """It is on disk."""
-        self.core.on_leased(self.lease_saving)
-        self.lease_saving = ORIGIN
+        assert self._leasing is not None
+        self.core.on_leased(self._leasing.lease)
+        self._end = self._leasing.stable
+        self._leasing = None
 
     # Release
 

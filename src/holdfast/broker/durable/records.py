@@ -11,6 +11,7 @@ import msgspec
 
 from holdfast.errors import EnvironmentsFault
 from holdfast.storage.tables import Change
+from holdfast.streams.ends import LEASES, PUBENDS, Leased
 from holdfast.streams.pubend import Kept
 
 __all__ = [
@@ -35,8 +36,6 @@ __all__ = [
 
 BROKER: Final = "broker"  #: one row: whose all this is
 NAME: Final = "name"
-PUBENDS: Final = "pubends"  #: by pubend: Kept
-LEASES: Final = "leases"  #: by pubend: a tick
 REPORTS: Final = "reports"  #: by pubend and broker
 HOSTED: Final = "hosted"  #: by pubend
 READERS: Final = "readers"  #: by durable name
@@ -86,7 +85,7 @@ class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     acknowledged: int
 
 
-_Row = TypeVar("_Row", Kept, int, ReportRow, HostedRow, ReaderRow, PlaceRow)
+_Row = TypeVar("_Row", Kept, Leased, ReportRow, HostedRow, ReaderRow, PlaceRow)
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 

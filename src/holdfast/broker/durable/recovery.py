@@ -31,6 +31,7 @@ from holdfast.messages.streams import Order
 from holdfast.messages.ticks import Lost, Tick
 from holdfast.overlay.transport import Log
 from holdfast.storage.tables import Change
+from holdfast.streams.ends import Leased
 from holdfast.streams.pubend import Kept
 from holdfast.streams.release import Report
 from holdfast.streams.storing import LogState, Recovered
@@ -56,7 +57,7 @@ def check(recovered: Recovered, broker: str) -> None:
         raise WrongFolder(f"the data of {owner}, not of {broker}")
     kinds = {
         PUBENDS: Kept,
-        LEASES: int,
+        LEASES: Leased,
         REPORTS: ReportRow,
         HOSTED: HostedRow,
         READERS: ReaderRow,
@@ -85,7 +86,8 @@ def recover(plane: DurablePlane, recovered: Recovered) -> None:
 
 
 def _recover_own(plane: DurablePlane, recovered: Recovered) -> None:
-    leases = {key: read(LEASES, key, row, int) for key, row in recovered.tables.get(LEASES, {}).items()}
+    rows = recovered.tables.get(LEASES, {})
+    leases = {key: read(LEASES, key, row, Leased).lease for key, row in rows.items()}
     reports: dict[str, list[Report]] = {}
     for key, row in recovered.tables.get(REPORTS, {}).items():
         pubend, shb = parted(key)
