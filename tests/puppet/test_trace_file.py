@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.clock import SECOND
-from holdfast.puppet.trace_file import TraceFile, read_trace_file
+from holdfast.puppet.trace_file import TraceFile, read_trace_file, unsubscribed_in
 
 
 def opened(path: Path, *, at: int = 3 * SECOND // 2) -> TraceFile:
@@ -132,3 +132,17 @@ def test_lines_without_a_record_of_their_own_stay(tmp_path: Path) -> None:
     file.write("silence", {"subscriber": "b1", "subscription": "hers", "pubend": "x", "after": 0, "upto": 5})
     file.close()
     assert len(read_trace_file(tmp_path / "t")) == 1
+
+
+def test_what_a_process_has_heard_the_end_of_is_in_its_file(tmp_path: Path) -> None:
+    assert unsubscribed_in(tmp_path / "t") == []
+    file = opened(tmp_path / "t")
+    asked = {"subscriber": "b1", "filter": "#", "durable": True}
+    for kind, subscription in (("subscribe", "unsubscribe"), ("unsubscribe", "a"), ("unsubscribed", "a")):
+        file.write(kind, {**asked, "subscription": subscription})
+    file.remember("unsubscribe", "here")
+    file.write("unsubscribe", {**asked, "subscription": "b"})
+    file.flush()
+    file.write("unsubscribe", {**asked, "subscription": "c"})
+    assert unsubscribed_in(tmp_path / "t") == ["a", "b"]
+    file.close()

@@ -121,6 +121,27 @@ def test_a_frozen_publisher_begins_what_it_was_told_when_it_goes_on(fault: str) 
         assert times[-1] - times[0] >= 0.9 * 9 * 0.02, world.__name__
 
 
+@pytest.mark.parametrize(
+    ("happenings", "unsubscribed", "delivered"),
+    [
+        ("At 500 Freeze u1\nAt 600 Subscriber u1 Unsubscribe a\nWait 1000\n", 0, 5),
+        ("Subscriber u1 Unsubscribe a\n", 1, 0),
+        ("Freeze u1\nAt 700 Unfreeze u1\nSubscriber u1 Unsubscribe a\n", 1, 0),
+    ],
+    ids=["not heard", "heard", "heard later"],
+)
+def test_a_subscriber_has_unsubscribed_when_it_has_heard_of_it(
+    happenings: str, unsubscribed: int, delivered: int
+) -> None:
+    """Whoever is frozen hears nothing; if it crashes then, its next life subscribes again: the wish is not over."""
+    script = f"Subscriber u1 Subscribe orders As a\n{happenings}Crash u1\nRestart u1\n"
+    script += "Publisher p Publish 5 Ontopic orders Interval 1\n"
+    for world in (simulated, performed):
+        trace = world(PAIR, script).trace
+        found = len(of_kind(trace, "unsubscribe")), len(of_kind(trace, "deliver", subscription="a"))
+        assert found == (unsubscribed, delivered), world.__name__
+
+
 def test_a_publisher_does_not_hear_what_is_said_after_its_crash() -> None:
     for world in (simulated, performed):
         trace = world(PAIR, "Crash p\nPublisher p Publish 10 Ontopic orders Interval 0\nWait 100\n").trace

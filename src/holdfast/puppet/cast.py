@@ -29,7 +29,9 @@ from holdfast.puppet.control import (
     Stop,
     WhenSettled,
 )
+from holdfast.puppet.folder import trace_of
 from holdfast.puppet.puppet import Puppet
+from holdfast.puppet.trace_file import unsubscribed_in
 from holdfast.runtime.addresses import Address
 from holdfast.scenarios.commands import Join, Reconnect
 from holdfast.scenarios.drain import is_drained
@@ -142,10 +144,20 @@ class Cast:
             joined=self._joined,
             moved=self._moved,
             cut_off=[other for one, other in self._cuts if one == name],
-            wishes=list(self.wishes[name].values()),
+            wishes=self._wishes_left(name),
             began=self._began,
         )
         self.puppets[name].say(order)
+
+    def _wishes_left(self, name: str) -> list[int]:
+        """What a process begins with. One that was frozen may have crashed without having heard the end of a wish.
+
+        So it is over when it was heard, as in the simulator, and that is in the trace, whose names are used once.
+        """
+        wishes = self.wishes[name]
+        for subscription in unsubscribed_in(trace_of(self._folder, name)) if wishes else ():
+            wishes.pop(subscription, None)
+        return list(wishes.values())
 
     def _address(self, puppet: Puppet) -> str:
         return str(Address(puppet.process.address.host, puppet.port))

@@ -100,8 +100,6 @@ class Director:
         match command:
             case Subscribe(subscription=subscription):
                 self.cast.wishes[name][subscription] = command.line
-            case Unsubscribe(subscription=subscription):
-                self.cast.wishes[name].pop(subscription, None)
             case Reconnect(_, site):
                 self._write("reconnect", nodes=[name])
                 if site is not None:

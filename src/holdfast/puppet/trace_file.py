@@ -21,7 +21,7 @@ import msgspec
 from holdfast.clock import SECOND, Instant
 from holdfast.scenarios.trace import TraceLine, encode_line, read_trace
 
-__all__ = ["TraceFile", "read_trace_file"]
+__all__ = ["TraceFile", "read_trace_file", "unsubscribed_in"]
 
 _RECORD: Final = b'{"record":'
 _READ: Final = ("deliver", "silence", "gap")  #: what a record stands for
@@ -76,6 +76,13 @@ def read_trace_file(path: Path) -> list[TraceLine]:
     """The lines of a file; none if it is not there."""
     written, _ = _whole(path)
     return read_trace([line for line in written.splitlines() if not line.startswith(_RECORD)], path.name)
+
+
+def unsubscribed_in(path: Path) -> list[str]:
+    """The subscriptions a process has heard the end of, by its file; none if that is not there."""
+    written, _ = _whole(path)
+    told = [msgspec.json.decode(line) for line in written.splitlines() if b'"unsubscribe"' in line]
+    return [line["subscription"] for line in told if line.get("kind") == "unsubscribe"]
 
 
 def _whole(path: Path) -> tuple[bytes, dict[str, str]]:
