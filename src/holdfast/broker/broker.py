@@ -12,6 +12,7 @@ from typing import Any
 from holdfast.broker.clients import Clients
 from holdfast.broker.coalescing import merged
 from holdfast.broker.delivery import Delivery
+from holdfast.broker.durable.disk import on_disk
 from holdfast.broker.durable.plane import DurablePlane
 from holdfast.broker.durable.recovery import check
 from holdfast.broker.hosting import Hosting
@@ -157,7 +158,7 @@ class Broker(Host):
                 return self._stop()
             case _:
                 assert self.durable is not None, "nothing was asked of the disk"
-                self.durable.on_disk(stimulus)
+                on_disk(self.durable, stimulus)
                 return []
 
     def next_deadline(self) -> Instant | None:

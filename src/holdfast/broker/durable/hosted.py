@@ -7,11 +7,10 @@ memory. A subscription that is not durable catches up too, by filtering once mor
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from holdfast.broker.durable.noting import Notes
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.records import HostedRow, PlaceRow
 from holdfast.events.event import Content
@@ -22,7 +21,7 @@ from holdfast.overlay.transport import Send
 from holdfast.storage.filtering_log import Reading
 from holdfast.streams.catchup import READING_MAX, CatchUp
 from holdfast.streams.constream import Constream
-from holdfast.streams.storing import ForgetMatches, NoteMatches, ReadMatches
+from holdfast.streams.storing import ForgetMatches, ReadMatches
 from holdfast.streams.tick import Stretch
 
 if TYPE_CHECKING:
@@ -72,12 +71,7 @@ class Hosted:
         self.catchups: dict[int, CatchUp] = {}
         self._reading: dict[int, None] = {}  #: whose matches are being read
         self._batches: dict[tuple[Tick, ...], Batch] = {}  #: the last that were told to who catches up
-        self._noted: Tick = ORIGIN  #: up to here matches are noted, or being noted
-        self._records: list[tuple[Tick, Sequence[int]]] = []  #: to be noted
-        self._notes: deque[NoteMatches] = deque()  #: those that are not stable yet
-        self._refusals = 0
-        self._is_refused = False  #: the disk would not take them: they are to be noted again
-        self.problem: str | None = None  #: why, if it still does not
+        self.notes = Notes(course.pubend)
         # Reports
         self.number = 0
         self.taken = 0  #: the last report that counts at the pubend
@@ -95,7 +89,7 @@ class Hosted:
         constream = self.constream
         if constream is None:
             return bool(self.waiting)
-        is_current = constream.handed >= self._course.edge_told() and not self._notes and not self._records
+        is_current = constream.handed >= self._course.edge_told() and self.notes.is_stable
         return not is_current or bool(self.catchups)
 
     # Being there
@@ -111,17 +105,12 @@ class Hosted:
         self.reported = (min(position, released), delivered)
         return position < released
 
-    def open(self, desk: Desk) -> None:
-        """Make the filtering log, before anything is in it: one that is missing later was lost."""
-        assert self.constream is not None
-        desk.emit(NoteMatches(self._course.pubend, (), self.constream.handed, self._refusals))
-
     def begin(self, tick: Tick, incarnation: int, number: int, created: Tick) -> None:
         """We are admitted, or were before: from here on everything is ours to hand out."""
         self.constream = Constream(self._course.knowledge, tick)
         self.incarnation = incarnation
         self.created = created
-        self._noted = tick
+        self.notes.begin(tick)
         self.number = self.taken = number
         self.reported = (self.created, tick)
 
@@ -228,10 +217,9 @@ class Hosted:
             batch = Batch(list(stretch.publications))
             for number, at in handing.deliveries.items():
                 self._deliver(desk.readers[number], batch, stretch.ticks, at, desk)
-        self._records += handing.records
-        if not self._records and not self._notes:
+        self.notes.add(handing.records, stretch.upto)
+        if self.notes.is_stable:
             constream.on_stable(stretch.upto)
-        self._noted = stretch.upto
         return len(stretch.ticks)
 
     def _deliver(
@@ -248,45 +236,11 @@ class Hosted:
         if at:
             self._send(reader, batch, ticks, at, ticks[at[-1]], desk)
 
-    @property
-    def unnoted(self) -> int:
-        """How many events somebody matched who has to be noted."""
-        return len(self._records)
-
-    def note(self, desk: Desk) -> None:
-        """Have noted who matched what since the last time; nobody waits for it but who comes back."""
-        records, self._records = self._records, []
-        note = NoteMatches(self._course.pubend, records, self._noted, self._refusals)
-        self._notes.append(note)
-        if not self._is_refused:
-            desk.emit(note)
-
     def on_stable(self, upto: Tick) -> None:
-        """The filtering log has everything up to a tick on disk."""
-        self.problem = None
-        while self._notes and self._notes[0].upto <= upto:
-            self._notes.popleft()
+        """The filtering log has everything that was noted up to a tick on disk."""
+        upto = self.notes.on_stable(upto)
         if self.constream is not None:
-            is_all = not self._notes and not self._records
-            self.constream.on_stable(max(upto, self._noted) if is_all else upto)
-
-    def on_not_noted(self, reason: str) -> bool:
-        """The disk would not take what was noted. Whether that is news."""
-        is_news, self.problem = self.problem is None, reason
-        self._refusals += 1
-        self._is_refused = True
-        return is_news
-
-    def note_again(self, desk: Desk) -> None:
-        """It may by now; if there is nothing to note any more, that is how we hear of it."""
-        if self._is_refused:
-            self._is_refused = False
-            if not self._notes:
-                self.note(desk)
-                return
-            self._notes = deque(replace(note, refusals=self._refusals) for note in self._notes)
-            for note in self._notes:
-                desk.emit(note)
+            self.constream.on_stable(upto)
 
     # Catching up
 

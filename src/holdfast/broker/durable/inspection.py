@@ -109,7 +109,7 @@ def _hosted(plane: DurablePlane, course: Course) -> dict[str, Any]:
         "pubend": course.pubend,
         "stream": course.stream,
         "reached": course.is_own or course.upstream is not None,
-        "problem": hosted.problem,
+        "problem": hosted.notes.problem,
         "known": course.edge_told(),
         "delivered": constream.latest_delivered,
         "released": released,

@@ -161,7 +161,7 @@ class Letters:
             return
         del self._admitting[course.pubend]
         course.hosted.begin(tick, incarnation, number, created)
-        course.hosted.open(self._plane.readers.audience)
+        self._plane.emit(course.hosted.notes.first())
         self._plane.saving.add(change(HOSTED, course.pubend, course.hosted.row()))
         self._plane.readers.greeting.on_admitted(course)
         self._plane.touch(course)

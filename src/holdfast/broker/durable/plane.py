@@ -39,7 +39,6 @@ from holdfast.messages.publications import Publication
 from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import Resume
 from holdfast.messages.ticks import (
-    ABSOLUTE,
     ORIGIN,
     Follow,
     Items,
@@ -54,24 +53,10 @@ from holdfast.node.breach import Breach
 from holdfast.node.interest import Interest
 from holdfast.node.node import Node
 from holdfast.node.station import Station
-from holdfast.overlay.transport import Log, Send
+from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort, Port
 from holdfast.streams.catchup import Scheduler
-from holdfast.streams.storing import (
-    DiskInput,
-    EventsChopped,
-    EventsRead,
-    EventsRefused,
-    EventsStable,
-    EventsTried,
-    MatchesFailed,
-    MatchesRead,
-    MatchesStable,
-    Recovered,
-    Saved,
-    SaveFailed,
-)
-from holdfast.streams.tick import laid_out
+from holdfast.streams.storing import Recovered
 
 __all__ = ["DurablePlane"]
 
@@ -412,60 +397,6 @@ class DurablePlane:
             course.on_gone(station.name)
         self._touch_all()
 
-    # The disk
-
-    def on_disk(self, done: DiskInput) -> None:
-        """Something the disk was asked for is done."""
-        match done:
-            case EventsStable(pubend, appends, size):
-                own = self.own[pubend]
-                self.pubends.answer(own, own.on_stable(appends, size))
-                if not own.is_begun:  # from now on a log that is missing was lost
-                    own.is_begun = True
-                    self.saving.add(own.row())
-                self.touch(own.course)
-            case EventsRefused(pubend, reason, is_final):
-                own = self.own[pubend]
-                level = "error" if is_final else "warning"
-                self.emit(Log(level, "events cannot be logged", {"pubend": pubend, "reason": reason}))
-                self.pubends.answer(own, own.on_refused(reason, self.clock, is_final=is_final))
-            case EventsTried(pubend, problem):
-                if self.own[pubend].on_tried(problem):
-                    self.emit(Log("info", "events can be logged again", {"pubend": pubend}))
-            case EventsRead():
-                self._on_read(done)
-            case EventsChopped(pubend, _, segments):
-                self.own[pubend].segments = segments
-                self.own[pubend].size = sum(size for _, size in segments)
-            case MatchesStable(pubend, upto):
-                self.courses[pubend].hosted.on_stable(upto)
-                self.touch(self.courses[pubend])
-            case MatchesFailed(pubend, _, reason):
-                if self.courses[pubend].hosted.on_not_noted(reason):
-                    self.emit(Log("warning", "matches cannot be noted", {"pubend": pubend, "reason": reason}))
-            case MatchesRead(pubend, subscriber, reading):
-                self.courses[pubend].hosted.on_read(subscriber, reading)
-                self.touch(self.courses[pubend])
-            case Saved(number):
-                self.saving.on_saved(number)
-            case SaveFailed(_, reason, is_final):
-                if self.saving.on_failed(reason, is_final=is_final):
-                    level = "error" if is_final else "warning"
-                    self.emit(Log(level, "tables cannot be saved", {"reason": reason}))
-
-    def _on_read(self, done: EventsRead) -> None:
-        course = self.courses[done.pubend]
-        course.is_reading = False
-        if done.parts or done.lost:
-            for lost in done.lost:
-                course.knowledge.add_lost(*lost)
-            parts = course.knowledge.lost.gaps_all(list(done.parts))
-            kept = [i for i, tick in enumerate(done.ticks) if tick not in course.knowledge.lost]
-            columns = laid_out(parts, [done.ticks[i] for i in kept], [done.publications[i] for i in kept])
-            course.learn(Items(done.pubend, ABSOLUTE, *columns, done.lost, answers=True))
-            course.curiosity.become_reopened()
-        self.touch(course)
-
     # Every step
 
     def settle(self, now: Instant) -> list[Any]:
@@ -478,7 +409,7 @@ class DurablePlane:
             self.following.say_all_wants()
         for pubend in [pubend for pubend, at in self._note_at.items() if now >= at]:
             del self._note_at[pubend]
-            self.courses[pubend].hosted.note(self.readers.audience)
+            self._note(self.courses[pubend])
         if now >= self._silence_at:
             self._silence_at = now + self._settings.silence_every_ns
             self._tick()
@@ -526,7 +457,7 @@ class DurablePlane:
             self.readers.places.save_all()
             self.letters.report()
             for course in self.courses.values():
-                course.hosted.note_again(self.readers.audience)
+                self._effects += course.hosted.notes.again()
 
     def _advance(self, course: Course) -> None:
         self.following.pass_on(course)
@@ -550,11 +481,17 @@ class DurablePlane:
         has_more |= hosted.catch_up(audience, shares)
         if has_more:
             self.touch_later(course)
-        if hosted.unnoted >= NOTE_EVENTS:
+        if len(hosted.notes) >= NOTE_EVENTS:
             self._note_at.pop(course.pubend, None)
-            hosted.note(audience)
-        elif hosted.unnoted and course.pubend not in self._note_at:
+            self._note(course)
+        elif len(hosted.notes) and course.pubend not in self._note_at:
             self._note_at[course.pubend] = self.now + NOTE_WITHIN_NS
+
+    def _note(self, course: Course) -> None:
+        """Have written to the filtering log who matched what since the last time."""
+        note = course.hosted.notes.next_note()
+        if note is not None:
+            self.emit(note)
 
     def touch_later(self, course: Course) -> None:
         """Go on with a course in the next step: others first."""
