@@ -28,7 +28,8 @@ RUNS_MIN = 6
 #: clients that were leads, refills that came too late, a later life taken for an earlier one, events that
 #: came before a confirmation, connections that were closed all at once, a lead that had withdrawn its first
 #: subscription, publishers that nobody knew of, that met no broker, or that nobody tagged, answers to the wrong lead,
-#: a client that was called twice, a broker that was vouched for too late, a bar that was true of others.
+#: a client that was called twice, a broker that was vouched for too late, a bar that was true of others,
+#: an upgrade that an application heard before what had come before it.
 ONCE_FAILED = (
     (11, False),
     (154, False),
@@ -52,6 +53,7 @@ ONCE_FAILED = (
     (2558, True),
     (2887, True),
     (3072, True),
+    (3249, True),
 )
 
 

@@ -252,6 +252,7 @@ class Actor:
                 self._records[number].begin(token)
                 self._on_subscribed(number, partial, effects)
             case Upgraded(number, cleared, partial):
+                self._reading.go_on(now, self._core, effects)  # what came before it is handed over before it
                 wish = self._subscriptions[number].wish
                 effects.append(upgraded(self.name, wish, cleared, partial))
             case SubscriptionRefused(number, problem) | Ousted(number, problem):
