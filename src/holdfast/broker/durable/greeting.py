@@ -166,7 +166,6 @@ class Greeting:
         if (reader.port, reader.subscription) != (port, number) or reader.connection is None:
             return  # somebody else came meanwhile, or nobody is there any more
         assert port is not None
-        self._network.direct(reader)
         subscription = SubscriptionId(port.name, port.incarnation, number)
         courses = [
             course for course in self._network.courses_for(reader.filter) if self._is_known(reader, course)

@@ -209,7 +209,11 @@ class DurablePlane:
         elif broker is not None:
             if interest.route and broker == whose:
                 self.brokers[broker] = interest
-        elif interest.durable is not None and interest.route:
+        elif interest.durable is not None and not interest.route:
+            reader = self.readers.under(interest.subscription)
+            if reader is not None:  # whose client may have been here before it was known again
+                self.direct(reader)
+        elif interest.durable is not None:
             known = self.readers.elsewhere.get(interest.durable.name)
             if known is None or known.durable is None or known.durable.epoch <= interest.durable.epoch:
                 self.readers.elsewhere[interest.durable.name] = interest
@@ -285,16 +289,19 @@ class DurablePlane:
     def spread(self, reader: Reader) -> None:
         """Make a durable reader's subscription known to the network."""
         self._effects += self._node.spread.subscribe(
-            reader.sink, reader.own, reader.filter, None, reader.durable
+            self._sink, reader.own, reader.filter, None, reader.durable
         )
 
     def direct(self, reader: Reader) -> None:
-        """Whoever reads a durable subscription gets what is not logged, too, while it is there."""
-        if reader.durable is not None:
-            reader.sink.connection = reader.connection
-            entry = self._node.table.get(reader.own)
-            if entry is not None:
-                entry.numbers = (reader.subscription,) if reader.port is not None else ()
+        """Whoever reads a durable subscription gets what is not logged, too, while it is there.
+
+        It leaves by the client's own port: an event that several of its subscriptions match goes to it once.
+        """
+        entry = self._node.table.get(reader.own) if reader.durable is not None else None
+        if entry is not None and reader.port is not None:
+            entry.port, entry.numbers = reader.port, (reader.subscription,)
+        elif entry is not None:
+            entry.port, entry.numbers = self._sink, ()
 
     def withdraw(self, reader: Reader) -> None:
         """The network need not know it any more."""
@@ -306,7 +313,7 @@ class DurablePlane:
         if then is not None:
             then()
             return True
-        if not self.readers.is_ours(own):
+        if self.readers.under(own) is None:
             return False
         is_counted = self._node.spread.interests[own].is_installed  # else it will be, in this step
         self.readers.on_subscribed(own, partial, self._node.table.additions + (not is_counted))

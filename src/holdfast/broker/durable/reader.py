@@ -12,7 +12,7 @@ from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
 from holdfast.messages.subscriptions import Durable, Partition, Resume
 from holdfast.messages.ticks import Tick, Version
-from holdfast.routing.port import ClientPort, Port
+from holdfast.routing.port import ClientPort
 
 __all__ = ["Reader"]
 
@@ -24,7 +24,6 @@ class Reader:
     number: int
     filter: Filter
     durable: Durable | None
-    sink: Port  #: where other streams' events for it go: to its client, or nowhere
     own: SubscriptionId  #: what the network calls it
     port: ClientPort | None = None  #: who reads it now
     subscription: int = 0  #: what that client calls it

@@ -31,7 +31,7 @@ from holdfast.messages.subscriptions import Durable, Partition, Refused, Resume
 from holdfast.messages.ticks import ORIGIN, Tick, Version
 from holdfast.node.interest import Interest
 from holdfast.overlay.transport import Send
-from holdfast.routing.port import ClientPort, Port
+from holdfast.routing.port import ClientPort
 
 __all__ = ["Readers"]
 
@@ -68,9 +68,9 @@ class Readers:
         """What a client reads under a number of its own."""
         return self._by_port.get(port, {}).get(subscription)
 
-    def is_ours(self, own: SubscriptionId) -> bool:
-        """Whether a subscription of this broker is a reader's."""
-        return own in self._by_own
+    def under(self, own: SubscriptionId) -> Reader | None:
+        """Whose a subscription of this broker is; None: no reader's."""
+        return self._by_own.get(own)
 
     def _add(self, reader: Reader) -> None:
         self.audience.add(reader)
@@ -93,7 +93,7 @@ class Readers:
         resume: Resume,
     ) -> None:
         """A subscription that is not durable, made by its client's own broker as any other."""
-        reader = Reader(self._next_number(), filter, None, port, own)
+        reader = Reader(self._next_number(), filter, None, own)
         self._add(reader)
         self._seat(reader, port, subscription.number, resume)
 
@@ -157,7 +157,7 @@ class Readers:
         if elsewhere is not None and elsewhere.durable is not None:
             epoch = max(epoch, elsewhere.durable.epoch + 1)
             moved_from[elsewhere.subscription.subscriber] = elsewhere.durable.epoch
-        reader = Reader(self._next_number(), filter, Durable(name, epoch), Port(name), self._network.new_id())
+        reader = Reader(self._next_number(), filter, Durable(name, epoch), self._network.new_id())
         reader.moved_from = moved_from
         self._add(reader)
         self._network.spread(reader)
@@ -346,7 +346,7 @@ class Readers:
         """Those who were here before we were started again; they are to be spread anew."""
         self._started_at = self._network.now
         for name, row, filter in rows:
-            reader = Reader(row.number, filter, Durable(name, row.epoch), Port(name), self._network.new_id())
+            reader = Reader(row.number, filter, Durable(name, row.epoch), self._network.new_id())
             reader.moved_from = dict(row.moved_from)
             reader.away_since = row.away_since or self._network.clock
             reader.is_restored = reader.is_stored = True
