@@ -162,24 +162,31 @@ def test_a_broker_without_an_admin_port_is_said_to_have_none(
     )
 
 
-def page(incarnation: int, accepted: int, **counters: int) -> dict[str, Any]:
+def page(incarnation: int, accepted: int, originated: int = 0, **counters: int) -> dict[str, Any]:
     """What a broker might say of itself."""
     own = dict.fromkeys(("published", "received", "forwarded", "delivered"), 0) | counters
     return {
         "incarnation": incarnation,
         "counters": own,
-        "overlay": {"counters": {"accepted": accepted, "forwarded": accepted}},
+        "overlay": {"counters": {"accepted": accepted, "originated": originated, "forwarded": accepted}},
     }
 
 
 def test_rates_are_of_one_life() -> None:
     then = page(1, 100, published=10)
-    rates = rates_between(then, page(1, 140, published=30, delivered=8), 2.0)
+    rates = rates_between(then, page(1, 140, originated=20, published=30, delivered=8), 2.0)
     assert rates is not None
     assert rates.own["published"] == 10.0
     assert (rates.arriving, rates.leaving) == (20.0, 24.0)
     assert rates_between(then, page(2, 0, published=3), 2.0) is None
     assert rates_between(None, then, 1.0) is None
+
+
+def test_an_event_of_a_plain_client_arrives_once_whatever_its_stream_promises() -> None:
+    """Ten are relayed, six published on a reliable stream and four on a durable one, in a second."""
+    rates = rates_between(page(1, 0), page(1, 16, originated=6, published=10), 1.0)
+    assert rates is not None
+    assert rates.arriving == 20.0
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ class Rates:
     @property
     def arriving(self) -> float:
         """Events from publishers and neighbours. What plain clients publish reliably is in both kinds of counters."""
-        return self.own["received"] + max(self.own["published"], self.reliable["accepted"])
+        relayed = self.reliable["accepted"] - self.reliable["originated"]
+        return self.own["received"] + self.own["published"] + relayed
 
     @property
     def leaving(self) -> float:

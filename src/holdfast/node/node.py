@@ -108,7 +108,15 @@ class Node:
         self.visitors = Visitors(self)
         self.absences = Absences(self)
         self.lapses = Lapses(settings, self.reach, self.brokers_beside)
-        self.plane = Plane(settings, self.reach, self._gather, self._everybody, host.on_local, host.on_safe)
+        self.plane = Plane(
+            settings,
+            self.reach,
+            self._gather,
+            self._everybody,
+            host.on_local,
+            host.on_safe,
+            lambda publisher, tags: self.spread.partitions.tags_at_edge(publisher, tags),
+        )
         self.spread = Spread(
             settings,
             self.reach,

@@ -17,6 +17,7 @@ from holdfast.identity import EventId
 from holdfast.messages.marks import is_mark
 from holdfast.messages.overlay import Confirmations, DepthAck, Holding, Relay, Role, Step, Trail
 from holdfast.messages.publications import Batch, Publication, Tag
+from holdfast.node.entrusted import Entrusted
 from holdfast.node.holdings import Holdings
 from holdfast.node.marks import Marks
 from holdfast.node.reach import Reach
@@ -48,6 +49,7 @@ class PlaneCounters:
     """Each only grows."""
 
     accepted: int = 0  #: publications that were new here
+    originated: int = 0  #: of these, those that began here
     forwarded: int = 0  #: copies sent
     resent: int = 0  #: of these, those sent again
     duplicates: int = 0  #: copies that had come before
@@ -65,7 +67,8 @@ class Plane:
         gather: Gather,
         everybody: Everybody,
         on_local: Callable[[Port, str, Batch, Share, tuple[Tag, ...]], list[TransportEffect]],
-        on_discarded: Callable[[list[Publication]], None],
+        on_accepted: Callable[[list[Publication]], None],
+        tags_here: Callable[[str, tuple[Tag, ...]], tuple[Tag, ...]],
     ) -> None:
         self._me = settings.name
         self._delta = settings.delta
@@ -76,7 +79,8 @@ class Plane:
         self._gather = gather
         self._everybody = everybody
         self._on_local = on_local  #: for somebody at this node itself
-        self._on_discarded = on_discarded  #: what began here is safe
+        self._on_accepted = on_accepted  #: what began here is accepted
+        self._tags_here = tags_here  #: what of a publisher's tags is for somebody at this node itself
         self.marks = Marks()
         self.holdings = Holdings(reach.topology, settings.incarnation, relays=settings.role is Role.BROKER)
         self.counters = PlaneCounters()
@@ -84,6 +88,9 @@ class Plane:
         self._depth_acks = 0  #: how often we have acknowledged
         self._rows, self._kept_rows = Rows(), Rows()
         self._lowest = LowestNumbers(reach.topology.reach)
+        self._entrusted: Entrusted | None = None  #: of a broker that hears what others hold
+        if settings.role is Role.BROKER and settings.acknowledge is not Acknowledge.CONF:
+            self._entrusted = Entrusted(settings.delta, self.holdings.safe)
         self._by_id: dict[EventId, int] | None = None
         self._is_by_id_used = False
         self.kept: dict[int, Segment] = {}  #: beyond the queue: safe, but not for good
@@ -105,11 +112,14 @@ class Plane:
         self, stream: str, batch: Batch, events: Sequence[Content] | None, tags: tuple[Tag, ...]
     ) -> list[TransportEffect]:
         """Publications begin here; ``events`` are their contents, None of marks. The tags are for others."""
+        self.counters.originated += len(batch)
         segment = self._enter(stream, batch, events, Trail((), []), (), None)
         if segment is None:
-            self._on_discarded(batch.publications)
+            self._on_accepted(batch.publications)
             return self._take_local()
         segment.tags = tags
+        if self._entrusted is not None:
+            self._on_accepted(self._entrusted.add(segment))
         return self._take_local() + self._send_new(segment)
 
     def _take_local(self) -> list[TransportEffect]:
@@ -202,12 +212,13 @@ class Plane:
         self._last += len(batch)
         self.counters.accepted += len(batch)
         shares: dict[Station, Share] = {}
+        tags_here = self._tags_here(batch.publications[0].publisher, tags) if tags else tags
         for port in self._everybody(len(batch)) if events is None else self._gather(events):
             at, subscriptions = port.take_share()
             share = Share(at, subscriptions)
             if not isinstance(port, Station):
                 if only is None:
-                    self._local += self._on_local(port, stream, batch, share, tags)
+                    self._local += self._on_local(port, stream, batch, share, tags_here)
             elif port.direction != upstream and (only is None or port.path[: only.distance] == only.path):
                 shares[port] = share
         if not shares:
@@ -393,6 +404,8 @@ class Plane:
         """Others have told what they hold."""
         open_names = {name for name, each in self._reach.stations.items() if each.connection is not None}
         self.holdings.hear(sender, message.holdings, open_names)
+        if self._entrusted is not None:
+            self._on_accepted(self._entrusted.settle())
         return self._purge()
 
     def _purge(self) -> list[TransportEffect]:
@@ -439,7 +452,7 @@ class Plane:
             self.kept[segment.first] = segment
             self._kept_bytes += segment.size
         if segment.upstream is None:
-            self._on_discarded(segment.batch.publications)
+            self._on_accepted(segment.batch.publications)
         effects: list[TransportEffect] = []
         for name, numbers in segment.senders.items():
             station = self._reach.get(name)
@@ -516,6 +529,8 @@ class Plane:
         effects: list[TransportEffect] = []
         self.marks.forget(station.name)
         self.holdings.forget(station.name)
+        if self._entrusted is not None:
+            self._on_accepted(self._entrusted.forget(station))
         self._rows.forget(station)
         self._kept_rows.forget(station)
         for segment in list(self.queue.values()):
