@@ -83,11 +83,11 @@ class Answered:
         }
         return self.say(Welcome(node, incarnation=1, last_number=last_number, **chosen))
 
-    def open(self) -> None:
+    def open(self, **fields: Any) -> None:
         """From nothing to a session."""
         self.step(Open())
         self.connected()
-        self.welcome()
+        self.welcome(**fields)
 
     def say(self, *messages: Message) -> list[Any]:
         """The broker says something."""
@@ -105,9 +105,9 @@ class Answered:
 
     # Asking
 
-    def subscribe(self, number: int = 1, buffer: int = 100) -> None:
+    def subscribe(self, number: int = 1, buffer: int = 100, filter: str = "#") -> None:
         """A confirmed subscription."""
-        self.step(AddSubscription(number, "#", buffer))
+        self.step(AddSubscription(number, filter, buffer))
         self.say(Confirmed(self.id(number)))
 
     def submit(self, *numbers: int) -> list[Any]:

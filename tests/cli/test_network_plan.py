@@ -223,3 +223,21 @@ stream = [{name = "orders", topics = ["orders/#"]},
     assert "On two durable streams (orders and audit) every event is on one disk" in words
     assert "- audit is in total order: while c is down nobody publishes there." in words
     assert Said(capsys, str(file), "--output", "json").json["streams"]["durable"] == ["orders", "audit"]
+
+
+def test_beside_a_durable_stream_no_client_is_a_member(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Decision 0015: the plan says what the failure of a broker is to clients of its reliable streams then."""
+    audit = STREAMS.replace("]\n", ',\n          {name = "audit", topics = ["audit"]}]\n')
+    file.write_text(file.read_text().replace(STREAMS, audit))
+    words = Said(capsys, str(file)).words
+    assert "On one reliable stream (orders) their clients get everything, once and in order" in words
+    assert "A broker that fails stops its clients until it is back, or they have found another" in words
+    assert "What they miss of that stream meanwhile is announced to them by a gap" in words
+    assert "for clients of the other. Everybody else hears everybody." in words
+    assert "On one durable stream (audit) every event is on one disk" in words
+    assert "plain" not in words
+    down = Said(capsys, str(file), "--down", "c")
+    expected = "If c is down (within delta): - clients of c stop - everybody else hears everybody"
+    assert (down.status, down.words.strip()) == (0, expected)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.client.input import Open
-from holdfast.client.membership import invitation_problem, membership_of
+from holdfast.client.membership import membership_of, welcome_problem
 from holdfast.client.newcomer import Newcomer
 from holdfast.client.settings import Settings
 from holdfast.clock import MILLISECOND, SECOND
@@ -75,7 +75,7 @@ BAD: list[dict[str, Any]] = [
 def test_an_invitation_that_cannot_be_followed_ends_the_session_and_not_the_client(
     fields: dict[str, Any],
 ) -> None:
-    assert invitation_problem(welcome()) is None
+    assert welcome_problem(welcome()) is None
     client = Newcomer(SETTINGS)
     client.step(Open(), 0)
     [hello] = client.step(Connected(1, ""), 0)

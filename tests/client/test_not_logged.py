@@ -45,6 +45,8 @@ def test_a_network_without_logs_refuses_what_needs_one(options: dict[str, Any], 
 def test_a_member_refuses_to_publish_on_a_durable_stream() -> None:
     streams = StreamMap([StreamOrder("orders", Order.FIFO, Guarantee.DURABLE, ("orders/#",))])
     found = streams.sort([Publication("me", 7, pack(make_event("orders/eu")))])
-    assert found.refused == [(7, "the stream 'orders' is durable, and members cannot publish there yet", "")]
+    assert found.refused == [
+        (7, "the stream 'orders' is durable, and its events are published by plain clients only", "")
+    ]
     assert not found.reliable
     assert not found.best_effort

@@ -273,6 +273,9 @@ class Broker(Host):
             raise Breach(problem)
         if hello.overlay is None:
             return self._hosting.on_hello(connection, hello, self.is_ready, now)
+        refusal = self._members.refusal(hello)
+        if refusal is not None:
+            return self._end(connection, Farewell.UNKNOWN, refusal, now)
         if not self._hosting.admits(connection, hello):
             return self._hosting.turn_away(connection, now)
         session = self._sessions[connection]

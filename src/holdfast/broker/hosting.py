@@ -214,10 +214,14 @@ class Hosting:
         return effects
 
     def _forget_unanswered(self, port: ClientPort) -> None:
-        """Whoever begins a session sends again what it has no answer for; the rest it may have heard elsewhere."""
+        """Whoever begins a session sends again what it has no answer for; the rest it may have heard elsewhere.
+
+        So it is with logs, which answer for themselves. Events of reliable streams began here, and only here it becomes
+        known that they are safe: those are waited for, whether they are sent again or not.
+        """
         if self._durable is not None:
             self._durable.pubends.forget(port.name)
-            port.unsafe = Outstanding()
+            port.unlogged = Outstanding()
 
     def _withdraw(self, own: SubscriptionId) -> Effects:
         if self._durable is not None:
@@ -387,7 +391,7 @@ class Hosting:
         for admitted in admission.admitted:
             self._counters.published += len(admitted.events)
             if self._durable is not None and admitted.stream in self._durable.streams:
-                port.unsafe.add([publication.n for publication in admitted.batch.publications])
+                port.unlogged.add([publication.n for publication in admitted.batch.publications])
                 batch = admitted.batch.publications
                 self._durable.publish(port, admitted.stream, batch, admitted.events, home)
             elif admitted.stream in self._reliable:
@@ -405,7 +409,7 @@ class Hosting:
         answers: list[Message] = [*admission.rejected]
         port.accepted_upto = max(port.accepted_upto, publications[-1].n)
         port.session_upto = max(port.session_upto, publications[-1].n)
-        if not port.unsafe:
+        if not port.unsafe and not port.unlogged:
             answers.append(Accepted(publications[-1].n, tuple(admission.duplicates)))
         assert port.connection is not None
         return [*effects, Send(port.connection, answers)] if answers else effects
@@ -429,7 +433,7 @@ class Hosting:
 
     def on_logged(self, port: ClientPort, numbers: Iterable[int]) -> None:
         """Events of a durable stream are on disk, or were refused."""
-        port.unsafe.discard(numbers)
+        port.unlogged.discard(numbers)
         self._answers.append(port)
 
     def recall(self, port: ClientPort, reason: str) -> None:
@@ -454,7 +458,7 @@ class Hosting:
         effects: Effects = [] if self._durable is None else self._durable.take_effects()
         answers, self._answers = self._answers, []
         for port in dict.fromkeys(answers):
-            upto = min(port.unsafe.lowest - 1 if port.unsafe else port.accepted_upto, port.session_upto)
+            upto = min(port.answered_upto, port.session_upto)
             if port.connection is not None and upto:
                 effects.append(Send(port.connection, [Accepted(upto)]))
         return [*effects, *self._send_away()] if self._recalled else effects

@@ -2,6 +2,9 @@
 
 Everything else they say is the node's business. A client that can be a member says so in its first Hello; where a
 stream is reliable it is answered with what it must know, and says Hello again, as a node [R0.7, R0.8].
+
+Where a stream is durable there are no members: what is logged is published and read in a session with one broker, and a
+client is one thing to all streams (decision 0015).
 """
 
 from __future__ import annotations
@@ -50,7 +53,15 @@ class Members:
 
     def invites(self, hello: Hello) -> bool:
         """Whether a client is to be a member."""
-        return bool(self._reliable) and MEMBER in hello.features
+        return bool(self._reliable) and MEMBER in hello.features and self.refusal(hello) is None
+
+    def refusal(self, hello: Hello) -> str | None:
+        """Why a client cannot be a node of this network, if it cannot."""
+        durable = [each.name for each in self._settings.streams if each.guarantee is Guarantee.DURABLE]
+        is_broker = hello.kind is Kind.BROKER and (hello.overlay is None or hello.overlay.role is Role.BROKER)
+        if not durable or is_broker:
+            return None
+        return f"the stream {durable[0]} is durable, and where one is no client is a node of the network"
 
     def is_ours(self, name: str) -> bool:
         """Whether a member hangs on this broker, in session or away."""

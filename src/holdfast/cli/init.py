@@ -81,7 +81,8 @@ topics = ["#"]
 # everything once and in order, and may leave and return, anywhere; what is given up early is announced as a gap.
 # "reliable": once and in order, to everybody who is subscribed, while at most delta brokers or links are down; beyond
 # that late, or announced as a gap. "best-effort": never a duplicate, nothing more than TCP between live neighbours.
-# A network cannot have durable and reliable streams together yet; "archived" does not exist yet.
+# Streams of all three kinds may stand side by side; beside a durable one a client of a reliable one is told by a gap
+# what it missed while its own broker was down. "archived" does not exist yet.
 #guarantee = "durable"
 # "fifo": the events of one publisher arrive in the order of their numbers; "none": as they come; "total": all
 # subscribers see all events in the same order, which is that of one log, so only with "durable".
@@ -140,7 +141,8 @@ topics = ["#"]
 #heartbeat_ms = 1000
 # How long the subscriptions of a client that vanished are kept for its return.
 #grace_ms = 5000
-# The same for a client of a reliable stream, which is a member of the network and survives the failure of its broker.
+# The same for a client of a reliable stream, which is a member of the network and survives the failure of its broker
+# (where no stream is durable: beside one, all clients are of the other kind).
 # Its broker then asks the others whether they know of it; if not, it is expelled, and nothing is kept for it any more.
 #member_grace_ms = 300000
 

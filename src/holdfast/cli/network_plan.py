@@ -41,6 +41,11 @@ class Plan:
         """The names of those with a guarantee."""
         return [stream.name for stream in self.network.streams if stream.guarantee is guarantee]
 
+    @property
+    def has_members(self) -> bool:
+        """Whether clients may be nodes of the network: where a stream is reliable and none durable."""
+        return bool(self.streams(Guarantee.RELIABLE)) and not self.streams(Guarantee.DURABLE)
+
     # In words
 
     def lines(self) -> Iterator[str]:
@@ -79,14 +84,12 @@ class Plan:
                 f"Brokers that are up reach each other around those that are not. On {streams} ({listed(reliable)})"
                 " their clients get everything, once and in order; what below stops comes later, when it is back."
             )
-        yield (
-            "A broker that fails stops its plain clients. Clients that are members of the overlay go on by the brokers"
-            " around it; two of one failed broker hear each other only if one of them listens."
-        )
+        yield self._clients_line()
         if self.survival.tree.links:
+            listening = ", unless one of the two is a member that listens" if self.has_members else ""
             yield (
-                "A link that fails stops what clients of one of its two brokers publish for clients of the other,"
-                " unless one of the two is a member that listens. Everybody else hears everybody."
+                "A link that fails stops what clients of one of its two brokers publish for clients of the other"
+                f"{listening}. Everybody else hears everybody."
             )
         if self._crossed:
             (a, b), (c, d) = self._crossed[0]
@@ -109,6 +112,22 @@ class Plan:
                 f"On best-effort streams ({listed(effort)}) what is on its way through a broker or link when that fails"
                 " is lost. While a link is down, clients of its two brokers hear nothing that comes over it."
             )
+
+    def _clients_line(self) -> str:
+        """What the failure of their broker is to clients."""
+        if self.has_members:
+            return (
+                "A broker that fails stops its plain clients. Clients that are members of the overlay go on by the"
+                " brokers around it; two of one failed broker hear each other only if one of them listens."
+            )
+        stopped = (
+            "A broker that fails stops its clients until it is back, or they have found another they know of."
+        )
+        if reliable := self.streams(Guarantee.RELIABLE):
+            streams = "that stream" if len(reliable) == 1 else "those streams"
+            stopped += f" What they miss of {streams} meanwhile is announced to them by a gap: where a stream is durable"
+            stopped += " no client is a member of the overlay, which would go on by the brokers around."
+        return stopped
 
     def _beyond_lines(self) -> Iterator[str]:
         size = self.network.delta + 1
@@ -169,6 +188,7 @@ class WhatIf:
         self._up = [name for name in plan.survival.tree.brokers if name not in down.brokers]
         self.silent = plan.survival.silent_pairs(down)
         self._has_best_effort = bool(plan.streams(Guarantee.BEST_EFFORT))
+        self._has_members = plan.has_members
 
     def _names(self) -> list[str]:
         links = (f"the link {one}:{other}" for one, other in sorted(self._down.links))
@@ -186,7 +206,8 @@ class WhatIf:
         near = "within delta" if used <= delta else f"{used} near each other, and delta is {delta}"
         yield f"If {listed(self._names())} {verb} down ({near}):"
         for name in sorted(self._down.brokers):
-            yield f"- plain clients of {name} stop; its members {self._fate_of_members(name)}"
+            members = f"plain clients of {name} stop; its members {self._fate_of_members(name)}"
+            yield f"- {members if self._has_members else f'clients of {name} stop'}"
         deaf: dict[str, list[str]] = {}
         for one, other in self.silent:
             deaf.setdefault(one, []).append(other)

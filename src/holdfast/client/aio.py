@@ -69,7 +69,7 @@ def connect(
     state: str | Path | None = None,
     broker: str | Sequence[str] | None = None,
     insecure: bool = False,
-    member: bool = True,
+    member: bool | None = None,
     listen: str | None = None,
 ) -> Connecting:
     """A connection to a network: enter it with ``async with``, or await it.
@@ -78,10 +78,11 @@ def connect(
     ``name`` is who publishes; a client under a name that is connected already takes over from the other. Without, the
     client has a name nobody had before. ``state`` is a folder of this client's own, where it keeps its numbers;
     ``broker`` chooses one of a network inside this process, or several; ``insecure`` allows an address beyond this
-    machine, though there is no TLS yet. Where a stream is reliable the client becomes a node of the network, which
-    reaches past its broker when that fails, unless ``member`` is false; ``listen``, host:port, lets others dial it.
+    machine, though there is no TLS yet. Where a stream is reliable and none durable the client becomes a node of the
+    network, which reaches past its broker when that fails, unless ``member`` is false; ``listen``, host:port, lets
+    others dial it. With ``member`` true, or ``listen``, a network with a durable stream is refused.
 
-    :raises InvalidUrl: at once; so is InvalidOption.
+    :raises InvalidUrl: at once; so is InvalidOption, but for what only the network can tell.
     :raises Unreachable: on entering or awaiting, if there is no session in time.
     """
     urls = [url] if isinstance(url, str) else list(url)
@@ -94,14 +95,15 @@ def connect(
         check_name("name", name)
     elif state is not None:
         raise InvalidOption("state", "needs a name to keep numbers for")
-    if listen is not None and not member:
+    if listen is not None and member is False:
         raise InvalidOption("listen", "is for members; nobody dials another client")
+    is_member = True if listen is not None else member
 
     def make() -> Network:
         incarnation, numbers = _identity(name, None if state is None else Path(state))
         mine = name or f"client-{uuid.uuid4().hex}"
         further = tuple(each.broker for each in others)
-        settings = Settings(mine, incarnation, way.broker, is_member=member, others=further)
+        settings = Settings(mine, incarnation, way.broker, is_member=is_member, others=further)
         return Network(settings, numbers, way.dial, ", ".join(urls), listening)
 
     return Connecting(make, timeout)

@@ -64,7 +64,7 @@ class Network:
             lambda batch: self.submit(Submit(batch)),
             self._why_not,
         )
-        self._core = Newcomer(settings) if settings.is_member else ClientCore(settings)
+        self._core = ClientCore(settings) if settings.is_member is False else Newcomer(settings)
         self._port: Port = dial(self._core, application=self._on_effect, log=self._on_log)
         self._listen = listen
         self._watch: asyncio.Task[None] | None = None
@@ -115,7 +115,7 @@ class Network:
         """Connect for the first time; called by ``connect``.
 
         :raises Unreachable: if there is no session in time.
-        :raises InvalidOption: if the address to listen at cannot be had.
+        :raises InvalidOption: if the address to listen at cannot be had, or the network has no clients as nodes.
         """
         await self._port.start()
         self._watch = asyncio.create_task(self._watch_port())
@@ -279,6 +279,8 @@ class Network:
                 self._become(State.AWAY)
             case effects.Ended(farewell, reason):
                 self._end(self._error(farewell, reason))
+            case effects.Unsuited(problem):
+                self._end(InvalidOption("member" if self._listen is None else "listen", problem))
             case effects.Subscribed(number):
                 if number in self._subscriptions:
                     self._subscriptions[number].on_subscribed(effect)

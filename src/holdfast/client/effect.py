@@ -29,6 +29,7 @@ __all__ = [
     "Subscribed",
     "SubscriptionRefused",
     "Unsubscribed",
+    "Unsuited",
     "Upgraded",
 ]
 
@@ -54,6 +55,13 @@ class Ended:
 
     farewell: Farewell
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsuited:
+    """The core is done: it was to be a node of the network, and cannot be one of this network."""
+
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +188,7 @@ Effect = (
     | Upgraded
     | SubscriptionRefused
     | Unsubscribed
+    | Unsuited
     | Ousted
     | Committed
     | Delivered

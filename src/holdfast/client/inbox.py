@@ -1,7 +1,8 @@
 """What reaches a client's subscriptions: past the edge, with gaps where something may be missing, and counted.
 
 After an interruption the first event of a publisher shows by its number whether something may be missing since;
-the gap is announced to every subscription that was confirmed when the session broke. On streams that survive that a
+the gap is announced to every subscription that was confirmed when the session broke. That is so for each stream by
+itself: one may be far behind another, and an event of one tells nothing of the others. On streams that survive that a
 lapse does the same (``lapsed``), until the publisher has marked up to where it had published. What was delivered
 and not consumed is bounded: past a subscription's buffer the inbox is full, and the client stops reading.
 
@@ -21,6 +22,8 @@ from holdfast.client.effect import Delivered
 from holdfast.client.item import Gap
 from holdfast.client.lapsed import Lapsed
 from holdfast.client.reading import Reading
+from holdfast.filters.parse import parse_filter
+from holdfast.filters.topic import TopicPattern, parse_pattern
 from holdfast.messages.marks import is_mark, read_mark
 from holdfast.messages.publications import Copy, Deliveries, Publication
 from holdfast.messages.streams import Guarantee, Order, StreamOrder
@@ -49,6 +52,14 @@ class Subscription:
     ] = ()  #: what the application was told it was confirmed without, and is still
     reading: Reading = field(default_factory=Reading)  #: of streams that are logged
     acknowledging: Acknowledging = field(default_factory=Acknowledging)
+    _pattern: TopicPattern | None = None
+
+    @property
+    def pattern(self) -> TopicPattern:
+        """The topics it asks for."""
+        if self._pattern is None:
+            self._pattern = parse_filter(self.filter).pattern
+        return self._pattern
 
 
 class Inbox:
@@ -61,8 +72,9 @@ class Inbox:
         self._orders: dict[str, Order] = {}
         self._reliable: frozenset[str] = frozenset()
         self._kept: frozenset[str] = frozenset()  #: streams of which a broken session loses nothing
+        self._topics: dict[str, list[TopicPattern]] = {}  #: by stream, of those that may lose something
         self._edges: dict[str, Edge] = {}  #: by stream
-        self._doubts = Doubts()
+        self._doubts: dict[str, Doubts] = {}  #: by stream: one may be far behind another
         self._doubt_reason = DISCONNECTED  #: of the last one
         self._lapsed = Lapsed()
 
@@ -70,7 +82,7 @@ class Inbox:
         """What each subscription gets of a message, in the order they first get something."""
         edge = self._edges.get(message.stream) or self._new_edge(message.stream)
         is_kept = message.stream in self._kept
-        doubts = () if is_kept else self._doubts
+        doubts = self._doubts.get(message.stream)
         lapsed = self._lapsed if is_kept and self._lapsed.subscriptions else None
         publications = message.batch.publications
         copies = message.copies
@@ -84,8 +96,8 @@ class Inbox:
             if not edge.admits(publication.publisher, publication.n):
                 self.turned_away += 1
                 continue
-            if publication.publisher in doubts:
-                self._end_doubt(publication, numbers, found)
+            if doubts is not None and publication.publisher in doubts:
+                self._end_doubt(doubts, publication, numbers, found)
             elif lapsed is not None and lapsed.is_in_doubt(publication.publisher):
                 self._add_lapse(publication.publisher, before, publication.n - 1, found)
             copy = copies[place] if copies is not None else None
@@ -108,6 +120,11 @@ class Inbox:
         ``kept`` are those of which nothing is lost with a session: about them there is no doubt.
         """
         self._orders = {each.stream: each.order for each in streams}
+        self._topics = {
+            each.stream: [parse_pattern(text) for text in each.topics]
+            for each in streams
+            if each.stream not in kept and each.guarantee is not Guarantee.DURABLE
+        }
         self._reliable = frozenset(each.stream for each in streams if each.guarantee is Guarantee.RELIABLE)
         self._kept = kept
 
@@ -115,15 +132,17 @@ class Inbox:
         edge = self._edges[stream] = new_edge(self._orders.get(stream, Order.FIFO))
         return edge
 
-    def _highest(self) -> dict[str, int]:
-        """The highest tick that passed of each publisher, on whatever stream that may lose something."""
-        highest: dict[str, int] = {}
-        for stream, edge in self._edges.items():
-            if stream in self._kept:
-                continue
-            for pubend, tick in edge.highest().items():
-                highest[pubend] = max(tick, highest.get(pubend, 0))
-        return highest
+    def _highest(self) -> dict[str, dict[str, int]]:
+        """The highest tick that passed of each publisher, on each stream that may lose something.
+
+        Of who was not heard on a stream yet: the highest on any.
+        """
+        passed = {stream: edge.highest() for stream, edge in self._edges.items() if stream not in self._kept}
+        anywhere: dict[str, int] = {}
+        for each in passed.values():
+            for pubend, tick in each.items():
+                anywhere[pubend] = max(tick, anywhere.get(pubend, 0))
+        return {stream: {**anywhere, **passed.get(stream, {})} for stream in {**self._topics, **passed}}
 
     def _add(
         self, found: dict[int, Delivered], number: int, item: Publication | Gap, copy: Copy | None
@@ -173,16 +192,30 @@ class Inbox:
         ``is_forgotten``: the network may have forgotten the subscriptions too.
         """
         self._doubt_reason = reason
-        confirmed = [number for number, each in self.subscriptions.items() if each.is_confirmed]
-        self._doubts.begin(self._highest(), confirmed)
+        for stream, highest in self._highest().items():
+            confirmed = [
+                number
+                for number, each in self.subscriptions.items()
+                if each.is_confirmed and self._may_match(each, stream)
+            ]
+            self._doubts.setdefault(stream, Doubts()).begin(highest, confirmed)
         for each in self.subscriptions.values():
             each.is_current = each.is_current and not is_forgotten
 
+    def _may_match(self, subscription: Subscription, stream: str) -> bool:
+        """Whether a subscription may get events of a stream; of one whose topics nobody told, it may."""
+        topics = self._topics.get(stream)
+        return not topics or any(subscription.pattern.overlaps(each) for each in topics)
+
     def _end_doubt(
-        self, publication: Publication, numbers: tuple[int, ...], found: dict[int, Delivered]
+        self,
+        doubts: Doubts,
+        publication: Publication,
+        numbers: tuple[int, ...],
+        found: dict[int, Delivered],
     ) -> None:
         current = {number: each.is_current for number, each in self.subscriptions.items()}
-        for number, after in self._doubts.hear(publication.publisher, publication.n, numbers, current):
+        for number, after in doubts.hear(publication.publisher, publication.n, numbers, current):
             if publication.n > after + 1:
                 gap = Gap(publication.publisher, after, publication.n - 1, self._doubt_reason)
                 self._add(found, number, gap, None)

@@ -1,8 +1,9 @@
 """A client that does not know its network yet: it asks, and becomes what the network wants it to be.
 
-Where all streams are best-effort it is and stays a plain client. Where one is reliable its broker invites it to be a
-node of the overlay, and says who is around; then it goes on as a member, on the same connection and with what its
-application has asked for. As long as it only subscribes it is a subscriber, whom nobody need tell what others want.
+Where all streams are best-effort, or one is durable, it is and stays a plain client. Where one is reliable and none
+durable its broker invites it to be a node of the overlay, and says who is around; then it goes on as a member, on the
+same connection and with what its application has asked for. As long as it only subscribes it is a subscriber, whom
+nobody need tell what others want.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from holdfast.client.backoff import Backoff
-from holdfast.client.effect import Acknowledged, Away, Effect, Ended, Ready
+from holdfast.client.effect import Acknowledged, Away, Effect, Ended, Ready, Unsuited
 from holdfast.client.inbox import BEYOND_DELTA, Subscription
 from holdfast.client.input import (
     AddSubscription,
@@ -33,7 +33,7 @@ from holdfast.client.input import (
 )
 from holdfast.client.ledger import Ledger
 from holdfast.client.logged import Answer
-from holdfast.client.membership import invitation_problem
+from holdfast.client.membership import welcome_problem
 from holdfast.client.outbox import publishes
 from holdfast.client.settings import Settings
 from holdfast.clock import Instant
@@ -48,6 +48,7 @@ from holdfast.messages.publications import (
     Rejected,
 )
 from holdfast.messages.session import MEMBER, VERSION, Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import Confirmed, Refused, Subscribe, Unsubscribe, Upgraded, Withdrawn
 from holdfast.overlay.session import HELLO_WITHIN_NS, Session, heartbeat_problem
 from holdfast.overlay.transport import (
@@ -244,9 +245,18 @@ class ClientCore:
             return [Send(session.connection, [Heartbeat()])]
         return []
 
+    def _give_up(self, durable: str) -> list[Effect]:
+        """We were to be a node of the network, and where a stream is durable no client is."""
+        problem = (
+            f"the stream {durable!r} of this network is durable, and where one is no client is a node of it"
+        )
+        return self._leave(Unsuited(problem))
+
     def _on_leave(self) -> list[Effect]:
+        return self._leave(Ended(Farewell.LEAVING, "left"))
+
+    def _leave(self, ended: Ended | Unsuited) -> list[Effect]:
         self._over = True
-        ended = Ended(Farewell.LEAVING, "left")
         if self._session is None:
             return [ended]
         connection = self._session.connection
@@ -300,7 +310,7 @@ class ClientCore:
     def _on_welcome(self, welcome: Welcome, now: Instant) -> list[Effect]:
         session = self._session
         assert session is not None
-        problem = heartbeat_problem(welcome.heartbeat_ns) or invitation_problem(welcome)
+        problem = heartbeat_problem(welcome.heartbeat_ns) or welcome_problem(welcome)
         expected = welcome.kind is Kind.BROKER and welcome.version == VERSION
         if not expected or welcome.session != self._session_seq:
             problem = f"a Welcome by a {welcome.kind}, version {welcome.version}, session {welcome.session}"
@@ -309,6 +319,9 @@ class ClientCore:
         if self._features and welcome.invitation is not None:
             self.invitation = session.connection, welcome
             return []
+        durable = [each.stream for each in welcome.streams if each.guarantee is Guarantee.DURABLE]
+        if self._settings.is_member and durable:
+            return self._give_up(durable[0])
         self._inbox.learn(welcome.streams)
         self._broker = welcome.node
         self._backoff.reset()

@@ -21,7 +21,7 @@ class Settings:
     detect_after_ns: int = 5 * SECOND  #: silence after which the broker is given up
     backoff_min_ns: int = 50 * MILLISECOND  #: before the second attempt to connect; doubled each time
     backoff_max_ns: int = 5 * SECOND
-    is_member: bool = True  #: where the network is reliable, be a node of it
+    is_member: bool | None = None  #: be a node of the network; None: where it has such clients
     stream: str = "default"  #: of a member of a reliable network: what it publishes belongs to this stream
     others: tuple[str, ...] = ()  #: further brokers, tried in turn when one cannot be had, or is lost
     unacknowledged_max: int = 100_000  #: events submitted and not yet acknowledged

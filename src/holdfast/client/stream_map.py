@@ -57,7 +57,7 @@ class StreamMap:
             if stream is None:
                 found.refused.append((publication.n, f"no stream has the topic {topic!r}", "event"))
             elif stream in self._durable:
-                why = f"the stream {stream!r} is durable, and members cannot publish there yet"
+                why = f"the stream {stream!r} is durable, and its events are published by plain clients only"
                 found.refused.append((publication.n, why, ""))
             elif stream in self.reliable:
                 found.reliable.setdefault(stream, []).append(publication)

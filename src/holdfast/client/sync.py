@@ -148,7 +148,7 @@ def connect(
     state: str | Path | None = None,
     broker: str | Sequence[str] | None = None,
     insecure: bool = False,
-    member: bool = True,
+    member: bool | None = None,
     listen: str | None = None,
 ) -> Network:
     """Connect to a network; see ``aio.connect``. Close it, or use it in a ``with``."""

@@ -101,6 +101,7 @@ class ClientPort(Port):
         "rejected",
         "session_upto",
         "superseded",
+        "unlogged",
         "unsafe",
     )
 
@@ -116,7 +117,8 @@ class ClientPort(Port):
         self.last_number = 0  #: the highest number of an event it published
         self.home: str | None = None  #: the broker its events are logged at, once it has published
         self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
-        self.unsafe = Outstanding()  #: its events too few others are known to hold, or no disk
+        self.unsafe = Outstanding()  #: its events of reliable streams that too few others are known to hold
+        self.unlogged = Outstanding()  #: those of durable streams that are on no disk yet
         self.accepted_upto = 0  #: where they end
         self.session_upto = (
             0  #: the highest number that came in this session: what came before may not be known there
@@ -124,6 +126,12 @@ class ClientPort(Port):
         self.numbers: dict[int, SubscriptionId] = {}  #: its subscriptions, with the network's ids
         self.gone_at: int | None = None
         self.superseded: list[int] = []  #: incarnations this one has taken over from
+
+    @property
+    def answered_upto(self) -> int:
+        """Up to where each of its events is accepted, or refused, whatever its stream promises."""
+        waiting = [each.lowest - 1 for each in (self.unsafe, self.unlogged) if each]
+        return min(waiting, default=self.accepted_upto)
 
     def reject(self, n: int, problem: str) -> None:
         """Remember that an event was refused; the oldest is forgotten."""

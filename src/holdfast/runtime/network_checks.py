@@ -106,20 +106,11 @@ def check_streams(document: Document, streams: Sequence[Table]) -> None:
 
 
 def check_policies(document: Document, streams: Sequence[Table], brokers: Sequence[Table]) -> None:
-    """What a stream promises goes together, in itself and with the others."""
+    """What a stream promises goes together."""
     names = [broker["name"] for broker in brokers if "name" in broker]
     for i, stream in enumerate(streams):
         if "guarantee" in stream and "order" in stream:
             _check_policy(document, i, stream, names)
-    kinds = {kind: [each for each in streams if each.get("guarantee") is kind] for kind in Guarantee}
-    reliable, durable = kinds[Guarantee.RELIABLE], kinds[Guarantee.DURABLE]
-    if reliable and durable:
-        last = max(streams.index(reliable[0]), streams.index(durable[0]))
-        problem = (
-            f"stream {reliable[0].get('name')} is reliable and stream {durable[0].get('name')} durable, as a stream"
-            " is unless it says otherwise, and one network cannot have both yet"
-        )
-        document.problem(("stream", last, "guarantee"), f"{problem}; expected only one of the two")
 
 
 def _check_policy(document: Document, i: int, stream: Table, brokers: Sequence[str]) -> None:
