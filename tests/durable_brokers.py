@@ -53,6 +53,7 @@ class Brokers:
         parents: Mapping[str, str | None],
         *,
         streams: str = STREAM,
+        delta: int = 0,
         folders: Mapping[str, Path] | None = None,
         first: str = "",
     ) -> None:
@@ -65,10 +66,10 @@ class Brokers:
         self._listen = {name: f"127.0.0.1:{ports.pop()}" for name in parents}
         self._admin = {name: f"127.0.0.1:{ports.pop()}" for name in parents}
         self.file = folder / "network.toml"
-        self.file.write_text(self._written(parents, streams))
+        self.file.write_text(self._written(parents, streams, delta))
 
-    def _written(self, parents: Mapping[str, str | None], streams: str) -> str:
-        lines = ['name = "tested"', TIMES]
+    def _written(self, parents: Mapping[str, str | None], streams: str, delta: int) -> str:
+        lines = ['name = "tested"', f"delta = {delta}", TIMES]
         for name, parent in parents.items():
             lines += ["[[broker]]", f'name = "{name}"', f"data = {json.dumps(str(self._folders[name]))}"]
             lines += [f'listen = "{self._listen[name]}"', f'admin = "{self._admin[name]}"']

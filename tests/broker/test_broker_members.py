@@ -172,7 +172,7 @@ def test_a_member_of_another_broker_that_comes_past_it_takes_no_place() -> None:
 
 
 def test_a_member_that_was_lost_is_expelled_when_its_grace_is_over() -> None:
-    """And a plain client's events that only waited for it, one of the first δ+1 beyond, are accepted at once (B0.35)."""
+    """And a plain client's events that only waited for it, one of the δ nodes beyond, are accepted at once (B0.35)."""
     world, peer = full_house(member_grace_ns=3 * SECOND, delta=1)
     subscribed(world, peer, OF_THE_MEMBER)
     world.lose(peer)

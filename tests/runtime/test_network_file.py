@@ -172,15 +172,17 @@ def test_the_log_of_a_total_order_is_at_the_root_unless_another_broker_is_named(
     assert [read_network(file).settings(name, 1).streams[0].sequencer for name in "ab"] == ["b", "b"]
 
 
-def test_reliable_streams_are_all_or_none_that_is_logged(file: Path) -> None:
+def test_each_stream_chooses_its_guarantee(file: Path) -> None:
     file.write_text(
         SMALL
         + '[[stream]]\nname = "s"\ntopics = ["a"]\nguarantee = "reliable"\n'
         + '[[stream]]\nname = "t"\ntopics = ["b"]\nguarantee = "best-effort"\n'
+        + '[[stream]]\nname = "u"\ntopics = ["c"]\n'
     )
     assert [each.guarantee for each in read_network(file).settings("a", 1).streams] == [
         Guarantee.RELIABLE,
         Guarantee.BEST_EFFORT,
+        Guarantee.DURABLE,
     ]
 
 
@@ -352,10 +354,6 @@ def test_where_brokers_are_bypassed_a_leaf_must_be_dialled_too(file: Path) -> No
             'expires is for streams that are logged, and guarantee is "best-effort"; expected guarantee = "durable"',
         ),
         ('durable.expire_after = "0s"', 'expire_after is "0s"; expected a time such as'),
-        (
-            'stream = [{name = "s", topics = ["a"], guarantee = "reliable"}, {name = "t", topics = ["b"]}]',
-            "stream s is reliable and stream t durable, as a stream is unless it says otherwise, and one network",
-        ),
         (
             'stream = [{name = "s", topics = ["a/+"]}, {name = "t", topics = ["b", "#"]}]',
             "topics has #, which overlaps a/+ of stream s; expected every topic in one stream",

@@ -125,8 +125,12 @@ class Plan:
         )
         if reliable := self.streams(Guarantee.RELIABLE):
             streams = "that stream" if len(reliable) == 1 else "those streams"
-            stopped += f" What they miss of {streams} meanwhile is announced to them by a gap: where a stream is durable"
-            stopped += " no client is a member of the overlay, which would go on by the brokers around."
+            stopped += (
+                f" What they miss of {streams} meanwhile is announced to them by a gap: where a stream is"
+            )
+            stopped += (
+                " durable no client is a member of the overlay, which would go on by the brokers around."
+            )
         return stopped
 
     def _beyond_lines(self) -> Iterator[str]:

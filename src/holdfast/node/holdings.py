@@ -102,6 +102,11 @@ class Holdings:
         """Whether reports of a station that has lost its memory since may have been counted on."""
         return 0 < self._lives.get(station.name, 0) < station.incarnation
 
+    def is_doubted(self, node: str) -> bool:
+        """Whether nobody knows that a node lives, or it has never had anything of ours."""
+        report = self._reports.get((node, self._topology.me))
+        return report is None or report.life != self._incarnation or not report.arrived
+
     def safe(self, path: Path) -> tuple[int, int]:
         """Up to which of our own numbers everything sent on a way is safe, and up to which it is so for good.
 

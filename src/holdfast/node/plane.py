@@ -90,7 +90,7 @@ class Plane:
         self._lowest = LowestNumbers(reach.topology.reach)
         self._entrusted: Entrusted | None = None  #: of a broker that hears what others hold
         if settings.role is Role.BROKER and settings.acknowledge is not Acknowledge.CONF:
-            self._entrusted = Entrusted(settings.delta, self.holdings.safe)
+            self._entrusted = Entrusted(settings.delta, self.holdings)
         self._by_id: dict[EventId, int] | None = None
         self._is_by_id_used = False
         self.kept: dict[int, Segment] = {}  #: beyond the queue: safe, but not for good
@@ -119,7 +119,7 @@ class Plane:
             return self._take_local()
         segment.tags = tags
         if self._entrusted is not None:
-            self._on_accepted(self._entrusted.add(segment))
+            self._entrusted.add(segment)
         return self._take_local() + self._send_new(segment)
 
     def _take_local(self) -> list[TransportEffect]:
@@ -362,6 +362,7 @@ class Plane:
 
     def depth_acks(self, stations: Sequence[Station]) -> list[TransportEffect]:
         """DACK, to everybody in session [R0.60]."""
+        self._settle_entrusted()
         if not self._is_by_id_used:
             self._by_id = None
         self._is_by_id_used = False
@@ -404,9 +405,12 @@ class Plane:
         """Others have told what they hold."""
         open_names = {name for name, each in self._reach.stations.items() if each.connection is not None}
         self.holdings.hear(sender, message.holdings, open_names)
+        self._settle_entrusted()
+        return self._purge()
+
+    def _settle_entrusted(self) -> None:
         if self._entrusted is not None:
             self._on_accepted(self._entrusted.settle())
-        return self._purge()
 
     def _purge(self) -> list[TransportEffect]:
         """Let go what is safe; keep some of what is not so for good, in case more fail than δ [B0.16]."""
