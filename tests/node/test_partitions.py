@@ -71,8 +71,6 @@ def test_b031_what_was_accepted_before_the_subscriptions_were_installed_gets_the
     partitions = Partitions("F", 1)
     partitions.crossings[CUT] = Crossing("N")
     assert partitions.tags_before(CUT, (), "G") == (Tag("N", 1, 1, False),)
-    barred = (Tag("N", 1, 1, True),)
-    assert partitions.tags_before(CUT, barred, "G") == barred
     assert partitions.tags_before(CUT, (), "N") == ()
 
 
@@ -89,6 +87,20 @@ def test_a_publisher_that_was_the_partition_and_begins_a_life_is_barred_until_we
     assert partitions.tags_at_edge("Q", ()) == ()
     partitions.drop(alone, S1)
     assert partitions.tags_at_edge("P", ()) == ()
+
+
+def test_b031_a_bar_from_beyond_is_not_true_where_the_subscriptions_are_not_installed_yet() -> None:
+    """A publisher has crossed, and its broker waits for others beyond it: what passes there may be missing (3787)."""
+    partitions = Partitions("F", 1)
+    partitions.crossings[CUT] = Crossing("N")
+    plain, barred = (Tag("N", 1, 1, False),), (Tag("N", 1, 1, True),)
+    assert partitions.tags_for(way("P"), barred, "P") == plain
+    assert partitions.tags_before(CUT, barred, "P") == plain
+    assert partitions.tags_for(way("S", "N"), barred, "N") == barred, (
+        "from the lead's side it says nothing of us"
+    )
+    partitions.crossings[CUT].is_crossed = True
+    assert partitions.tags_for(way("P"), barred, "P") == barred
 
 
 # In a running network

@@ -54,6 +54,7 @@ ONCE_FAILED = (
     (2887, True),
     (3072, True),
     (3249, True),
+    (3787, True),
 )
 
 

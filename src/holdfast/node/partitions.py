@@ -92,9 +92,16 @@ class Partitions:
         self._doubted.update(dict.fromkeys(each for each in partitions if each in self.open))
 
     def tags_for(self, trail: Trail, tags: tuple[Tag, ...], upstream: str | None) -> tuple[Tag, ...]:
-        """The tags of publications that are accepted now; what they were tagged with stays."""
+        """The tags of publications that are accepted now; what they were tagged with stays.
+
+        But for bars of partitions that are not crossed here yet, as they are farther out: what is accepted now may not
+        go on to subscriptions that are not installed here, and then something is missing after it.
+        """
         if not self.open and not self.crossings:
             return tags
+        for partition, crossing in self.crossings.items():
+            if not crossing.is_crossed and crossing.lead_direction != upstream:
+                tags = _unbarred(tags, partition)
         passed = {step.node for step in trail.steps}
         known = {(tag.lead, tag.incarnation, tag.number) for tag in tags}
         more: list[Tag] = []
@@ -147,8 +154,10 @@ class Partitions:
     ) -> tuple[Tag, ...]:
         """The tags of what was accepted before the subscriptions of a partition were installed here."""
         crossing = self.crossings[partition]
-        if crossing.lead_direction == upstream or any(_is_of(tag, partition) for tag in tags):
+        if crossing.lead_direction == upstream:
             return tags
+        if any(_is_of(tag, partition) for tag in tags):
+            return _unbarred(tags, partition)
         return (*tags, _tag(partition, bar=False))
 
 
@@ -158,6 +167,11 @@ def _key(partition: Partition) -> tuple[str, int, int]:
 
 def _tag(partition: Partition, *, bar: bool) -> Tag:
     return Tag(*_key(partition), bar)
+
+
+def _unbarred(tags: tuple[Tag, ...], partition: Partition) -> tuple[Tag, ...]:
+    plain = _tag(partition, bar=False)
+    return tuple(plain if _is_of(tag, partition) else tag for tag in tags)
 
 
 def _is_of(tag: Tag, partition: Partition) -> bool:
