@@ -35,6 +35,7 @@ COMMANDS: Final = (
     "match",
     "log",
     "puppet",
+    "audit",
     "bench",
 )
 
