@@ -293,14 +293,15 @@ class Twin:
                 yield self.row("no-interest", line)
 
     def is_beyond(self, line: Row, subscriber: str) -> bool:
-        """Whether without the link the subscriber hangs together with its far end, and not with its near one."""
+        """Whether the way from the near end of a link to the subscriber leads over its far end."""
         tree = self.run["tree"]
-        reached, edge = {line["to"]}, {line["from"], line["to"]}
-        while more := {
-            node
-            for a, b in tree.items()
-            for node, other in ((a, b), (b, a))
-            if node is not None and other in reached and node not in reached and {a, b} != edge
-        }:
-            reached |= more
-        return subscriber in reached
+        ways = [[line["from"]]]
+        while ways[0][-1] != subscriber:
+            here = ways.pop(0)
+            ways += [
+                [*here, node]
+                for a, b in tree.items()
+                for node, other in ((a, b), (b, a))
+                if other == here[-1] and node is not None and node not in here
+            ]
+        return line["to"] in ways[0]

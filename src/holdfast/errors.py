@@ -9,7 +9,8 @@
     │   ├── BadAddress          runtime/addresses: no address, or one that is not safe to listen on
     │   ├── NetworkFileError    runtime/network_document: a network.toml, with all its faults and their lines
     │   ├── ScenarioError       scenarios/language: a configuration or script, likewise
-    │   ├── TraceError          scenarios/trace: a line that is no line of a trace
+    │   ├── TraceError          scenarios/trace: a line that is no line of a trace; pipeline/audit/traces: likewise
+    │   ├── ChronicleError      pipeline/audit/chronicle: a run without its beginning, or its end
     │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
     │   └── InvalidUrl, InvalidOption, Closed                    client/errors; InvalidToken  streams/checkpoint_token
     ├── PeersFault
@@ -19,6 +20,7 @@
     ├── EnvironmentsFault
     │   ├── NetworksFault       client/errors: Refused, Unknown, TokenAhead, TakenOver, Unreachable, TimedOut …
     │   ├── CannotListen        runtime/broker_process: an address that cannot be had
+    │   ├── NoSpark             pipeline/spark_session: no Java, or a Spark that does not start
     │   ├── DiskFull, DiskFailed    storage/files: no room / nobody knows what was written
     │   ├── NotTaken            storage/commits: records a log that is full, broken or closed has certainly not taken
     │   ├── NoLog, UnknownFormat, DamagedRecord, FileGone    storage: what a folder or a file of a log turned out to be

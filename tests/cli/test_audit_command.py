@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,4 +78,26 @@ def test_a_trace_of_the_puppet_master_is_judged(tmp_path: Path, capsys: pytest.C
     assert main(["audit", str(trace)]) == 0
     assert capsys.readouterr().out.endswith(
         "9 published, 9 accepted, 9 delivered (local engine)\npromises kept\n"
+    )
+
+
+def test_without_spark_its_engine_is_refused_with_how_to_get_it(
+    good: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.pipeline.audit.engine.find_spec", lambda name: None)
+    assert main(["audit", "--engine", "spark", str(good)]) == 2
+    assert "pip install 'holdfast[spark]'" in capsys.readouterr().err
+
+
+def test_without_pyarrow_parquet_is_refused_with_how_to_get_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trace.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "holdfast.pipeline.audit.columns", raising=False)
+    assert main(["audit", str(path)]) == 2
+    assert (
+        "reading Parquet needs pyarrow; install it with: pip install 'holdfast[spark]'"
+        in capsys.readouterr().err
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from audited import clean, encoded, find, verdict_on
-from holdfast.pipeline.audit.course import CourseError
+from holdfast.pipeline.audit.chronicle import ChronicleError
 from holdfast.pipeline.audit.engine import audit, choose
 from holdfast.pipeline.audit.traces import TraceError, read_traces
 
@@ -81,7 +81,7 @@ def test_a_run_without_its_beginning_or_its_end_is_refused(
 ) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_bytes(b"".join(lines))
-    with pytest.raises(CourseError, match=problem):
+    with pytest.raises(ChronicleError, match=problem):
         audit([path], "local")
 
 

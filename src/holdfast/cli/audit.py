@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from holdfast.cli.failure import Failure
+from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.progress import progress
 from holdfast.cli.words import plain
-from holdfast.errors import CallersFault
+from holdfast.errors import CallersFault, EnvironmentsFault
 from holdfast.pipeline.audit.engine import audit, choose
 from holdfast.pipeline.audit.line import Line
 from holdfast.pipeline.audit.verdict import Verdict
@@ -37,7 +37,10 @@ def add_arguments(commands: Any) -> None:
         "traces", type=Path, nargs="+", metavar="TRACE", help="a trace, of one run or several"
     )
     command.add_argument(
-        "--engine", choices=("local",), help="who judges; by the size of the traces unless given"
+        "--engine", choices=("local", "spark"), help="who judges; by the size of the traces unless given"
+    )
+    command.add_argument(
+        "--master", metavar="URL", help="the Spark to use (default: one inside this process)"
     )
     command.add_argument(
         "--unfinished", action="store_true", help="judge what can be judged of runs that have no end"
@@ -59,9 +62,13 @@ def run(options: argparse.Namespace) -> int:
                         shown.update(task, completed=count)
                     yield line
 
-            verdict = audit(options.traces, engine, unfinished=options.unfinished, watch=watch)
+            verdict = audit(
+                options.traces, engine, unfinished=options.unfinished, master=options.master, watch=watch
+            )
     except CallersFault as error:
         raise Failure(plain(str(error))) from error
+    except EnvironmentsFault as error:
+        raise Trouble(str(error)) from error
     if options.json:
         sys.stdout.write(json.dumps({"engine": engine, **verdict.as_json()}, indent=1) + "\n")
     else:

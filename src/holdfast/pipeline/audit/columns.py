@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from holdfast.pipeline.audit.line import BadLine, Line, checked, in_words
 from holdfast.pipeline.audit.traces import TraceError
 
-__all__ = ["NESTED", "SCHEMA", "count_rows", "read_rows", "write_lines"]
+__all__ = ["NESTED", "SCHEMA", "count_rows", "line_of", "read_rows", "write_lines"]
 
 NESTED: Final = ("attributes", "partial", "cleared", "tags", "tree")
 _TEXT: Final = (
@@ -104,7 +104,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Line]]:
             for batch in pq.ParquetFile(file).iter_batches(_ROWS):
                 for row in batch.to_pylist():
                     number += 1
-                    yield number, _line(row)
+                    yield number, line_of(row)
         except BadLine as problem:
             raise TraceError(str(path), number, str(problem)) from None
         except (pa.ArrowException, OSError) as error:
@@ -115,7 +115,11 @@ def _files(path: Path) -> list[Path]:
     return sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
 
 
-def _line(row: dict[str, Any]) -> Line:
+def line_of(row: dict[str, Any]) -> Line:
+    """The line that a row is.
+
+    :raises BadLine: if it is none.
+    """
     given = {name: value for name, value in row.items() if value is not None}
     try:
         for name in NESTED:

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from holdfast.errors import CallersFault
 from holdfast.pipeline.audit.line import Line
 from holdfast.pipeline.audit.local import audit_lines
-from holdfast.pipeline.audit.traces import is_parquet, read_traces
+from holdfast.pipeline.audit.traces import is_parquet, parquet_columns, read_traces
 from holdfast.pipeline.audit.verdict import Verdict
 
 __all__ = ["Engine", "audit", "choose"]
 
-Engine: TypeAlias = Literal["local"]
+Engine: TypeAlias = Literal["local", "spark"]
+
+#: What the local engine judges within a minute or so, in a gigabyte or so; a session of Spark takes a while to start.
+LINES_MAX: Final = 2_000_000
+#: A line of JSON has about so many bytes.
+_LINE_BYTES: Final = 180
 
 
 def choose(paths: Sequence[Path]) -> Engine:
     """The engine for traces of this size; the local one, too, where Spark is not installed."""
-    for path in paths:
-        is_parquet(path)
-    return "local"
+    is_large = sum(map(_count, paths)) > LINES_MAX
+    return "spark" if is_large and find_spec("pyspark") is not None else "local"
+
+
+def _count(path: Path) -> int:
+    """How many lines a trace has, roughly."""
+    if is_parquet(path):
+        count: int = parquet_columns().count_rows(path)
+        return count
+    return path.stat().st_size // _LINE_BYTES
 
 
 def audit(
@@ -28,14 +42,20 @@ def audit(
     engine: Engine,
     *,
     unfinished: bool = False,
+    master: str | None = None,
     watch: Callable[[Iterable[tuple[str, Line]]], Iterator[tuple[str, Line]]] = iter,
 ) -> Verdict:
     """Judge traces together.
 
-    ``unfinished``: a run may have no end. ``watch`` is
+    ``unfinished``: a run may have no end. ``master``: which Spark to use, the embedded one unless told. ``watch`` is
     handed the lines as they are read, and hands them on.
 
     :raises CallersFault: if a trace cannot be read, or something that reading it needs is not installed.
     """
-    assert engine == "local"
-    return audit_lines(watch(read_traces(paths)), unfinished=unfinished)
+    if engine == "local":
+        return audit_lines(watch(read_traces(paths)), unfinished=unfinished)
+    if find_spec("pyspark") is None:
+        raise CallersFault("the engine spark needs pyspark; install it with: pip install 'holdfast[spark]'")
+    from holdfast.pipeline.audit.spark import audit_with_spark
+
+    return audit_with_spark(paths, unfinished=unfinished, master=master, watch=watch)

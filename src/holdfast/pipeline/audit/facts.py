@@ -130,7 +130,7 @@ class Facts:
             deliveries.sort()
         for items in self.told.values():
             items.sort()
-        texts = sorted({line.filter or "" for lines in plan.course.asking.values() for line in lines})
+        texts = sorted({line.filter or "" for lines in plan.chronicle.asking.values() for line in lines})
         self.filters = {text: place for place, text in enumerate(texts)}
         rematch = Rematch(texts)
         keys = list(self.published)

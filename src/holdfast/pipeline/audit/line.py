@@ -23,6 +23,7 @@ __all__ = [
     "Tag",
     "checked",
     "decode",
+    "decoded_attributes",
     "in_words",
 ]
 
@@ -176,7 +177,7 @@ def checked(line: Line) -> Line:
             shown = "from" if name == "source" else name
             raise BadLine(f"{line.kind} has no {shown}")
     if line.attributes is not None:
-        line.attributes = {name: _value(name, value) for name, value in line.attributes.items()}
+        line.attributes = decoded_attributes(line.attributes)
     if line.kind == "run":
         _check_word("guarantee", line.guarantee, _GUARANTEES)
         _check_word("order", line.order, _ORDERS)
@@ -197,6 +198,14 @@ def in_words(error: str) -> str:
 def _check_word(name: str, word: str | None, words: tuple[str, ...]) -> None:
     if word not in words:
         raise BadLine(f"{name} of run is {word!r}; expected one of {', '.join(words)}")
+
+
+def decoded_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes with real bytes.
+
+    :raises BadLine: if one is nested.
+    """
+    return {name: _value(name, value) for name, value in attributes.items()}
 
 
 def _value(name: str, value: object) -> object:

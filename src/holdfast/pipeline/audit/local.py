@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from holdfast.pipeline.audit.course import courses_of
+from holdfast.pipeline.audit.chronicle import chronicles_of
 from holdfast.pipeline.audit.facts import Facts
 from holdfast.pipeline.audit.line import CONTROL, Line
 from holdfast.pipeline.audit.plan import Plan
@@ -22,7 +22,7 @@ __all__ = ["audit_lines"]
 def audit_lines(lines: Iterable[tuple[str, Line]], *, unfinished: bool = False) -> Verdict:
     """Judge runs, of all of whose lines, each with the name of its run, these are.
 
-    :raises CourseError: if the beginning of a run is missing, or its end where it is not ``unfinished``.
+    :raises ChronicleError: if the beginning of a run is missing, or its end where it is not ``unfinished``.
     """
     control: list[tuple[str, Line]] = []
     facts: dict[str, Facts] = defaultdict(Facts)
@@ -32,8 +32,8 @@ def audit_lines(lines: Iterable[tuple[str, Line]], *, unfinished: bool = False) 
         facts[run].add(line)
         if line.kind in CONTROL:
             control.append((run, line))
-    courses = courses_of(facts, control, unfinished=unfinished)
-    plans = [Plan(course, facts[run].publishers) for run, course in courses.items()]
+    chronicles = chronicles_of(facts, control, unfinished=unfinished)
+    plans = [Plan(chronicle, facts[run].publishers) for run, chronicle in chronicles.items()]
     found = [violation for plan in plans for violation in judge(plan, facts.pop(plan.run))]
     return verdict_of(plans, counts, found)
 

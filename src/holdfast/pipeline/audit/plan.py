@@ -1,4 +1,4 @@
-"""What is to be judged in a run, and by which measure: worked out once from its course, the same for both engines.
+"""What is to be judged in a run, and by which measure: worked out once from its chronicle, the same for both engines.
 
 Which promises a run has made depends on its guarantee and on what broke [design.md §2]:
 
@@ -19,7 +19,7 @@ from functools import cached_property
 from math import inf
 from typing import Final, NamedTuple
 
-from holdfast.pipeline.audit.course import Course
+from holdfast.pipeline.audit.chronicle import Chronicle
 from holdfast.pipeline.audit.hidden import Bars, Hidden, hidden_of
 from holdfast.pipeline.audit.line import Line, Tag
 from holdfast.pipeline.audit.tenure import Key, Tenure, tenures_of
@@ -58,11 +58,11 @@ class Tagged(NamedTuple):
 class Plan:
     """The measures of one run. ``publishers`` are all who published anything in it."""
 
-    def __init__(self, course: Course, publishers: Iterable[str]) -> None:
-        head = course.head
+    def __init__(self, chronicle: Chronicle, publishers: Iterable[str]) -> None:
+        head = chronicle.head
         assert head is not None
-        self.course = course
-        self.run = course.run
+        self.chronicle = chronicle
+        self.run = chronicle.run
         self.guarantee = head.guarantee or ""
         self.delta = head.delta or 0
         self.tree = Tree(head.tree or {})
@@ -71,14 +71,14 @@ class Plan:
         self.is_total = head.order == "TOTAL"
         self.is_fifo = head.order != "NO"
         self.is_filtered = head.routing != "flooding"
-        self.is_drained = course.end is not None and bool(course.end.drained)
-        self.troubles = troubles_of(course.faults)
-        self.tenures = tenures_of(course.asking, course.upgraded, self.troubles, self.guarantee)
+        self.is_drained = chronicle.end is not None and bool(chronicle.end.drained)
+        self.troubles = troubles_of(chronicle.faults)
+        self.tenures = tenures_of(chronicle.asking, chronicle.upgraded, self.troubles, self.guarantee)
 
     @cached_property
     def owes(self) -> bool:
         """Whether deliveries are owed at all."""
-        return self.guarantee != "best-effort" or not self.course.faults
+        return self.guarantee != "best-effort" or not self.chronicle.faults
 
     @cached_property
     def is_complete(self) -> bool:
@@ -88,7 +88,7 @@ class Plan:
     @cached_property
     def left_broken(self) -> list[Trouble]:
         """What the script broke and did not repair, clients apart."""
-        clients = {*self.publishers, *(subscriber for subscriber, _ in self.course.asking)}
+        clients = {*self.publishers, *(subscriber for subscriber, _ in self.chronicle.asking)}
         left = [each for each in self.troubles if each.by_script and each.end == inf]
         return [each for each in left if clients.isdisjoint(each.nodes)]
 
@@ -124,7 +124,7 @@ class Plan:
     @cached_property
     def known_at(self) -> float:
         """Up to when everybody has been told what was logged; minus infinity if that is not judged."""
-        end = self.course.end
+        end = self.chronicle.end
         return end.t - KNOWN_SECONDS if end is not None and self.is_logged and self.is_complete else -inf
 
     def stands(self, tenure: Tenure) -> bool:
@@ -149,7 +149,7 @@ class Plan:
         return [
             (tenure, gap)
             for tenure in self.tenures
-            for gap in self.course.gaps.get(tenure.key, ())
+            for gap in self.chronicle.gaps.get(tenure.key, ())
             if tenure.begin_i < gap.i < tenure.end_i
         ]
 
@@ -169,7 +169,7 @@ class Plan:
         if self.is_logged:
             return []
         started: dict[str, list[float]] = {}
-        for line in self.course.faults:
+        for line in self.chronicle.faults:
             if line.kind in ("restart", "join"):
                 for node in line.nodes or ():
                     started.setdefault(node, []).append(line.t)

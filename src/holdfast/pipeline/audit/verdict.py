@@ -10,7 +10,7 @@ from typing import Any, Final
 from holdfast.pipeline.audit.plan import Plan
 from holdfast.pipeline.audit.violation import KINDS, Violation
 
-__all__ = ["ROWS_MAX", "Verdict", "verdict_of"]
+__all__ = ["ROWS_MAX", "Verdict", "first_of_each", "in_order", "notes_on", "verdict_of"]
 
 #: So many rows of each kind are kept, however many there are; all are counted.
 ROWS_MAX: Final = 1_000
@@ -49,15 +49,20 @@ def _given(violation: Violation) -> dict[str, Any]:
 
 def verdict_of(plans: Sequence[Plan], lines: Mapping[str, int], found: Iterable[Violation]) -> Verdict:
     """The verdict, of all violations."""
-    ordered = sorted(found)
-    counts = Counter(each.kind for each in ordered)
+    violations = list(found)
+    counts = Counter(each.kind for each in violations)
+    return Verdict(len(plans), dict(lines), in_order(counts), first_of_each(violations), notes_on(plans))
+
+
+def first_of_each(violations: Iterable[Violation]) -> list[Violation]:
+    """The first of each kind, in order."""
     kept: Counter[str] = Counter()
     rows = []
-    for each in ordered:
+    for each in sorted(violations):
         kept[each.kind] += 1
         if kept[each.kind] <= ROWS_MAX:
             rows.append(each)
-    return Verdict(len(plans), dict(lines), in_order(counts), rows, notes_on(plans))
+    return rows
 
 
 def in_order(counts: Mapping[str, int]) -> dict[str, int]:
@@ -67,11 +72,11 @@ def in_order(counts: Mapping[str, int]) -> dict[str, int]:
 
 _NOTES: Final[tuple[tuple[Callable[[Plan], bool], str], ...]] = (
     (
-        lambda plan: plan.course.end is None,
+        lambda plan: plan.chronicle.end is None,
         "no end: what had not come and was not passed over is not judged, nor what was not accepted",
     ),
     (
-        lambda plan: plan.course.end is not None and not plan.is_drained,
+        lambda plan: plan.chronicle.end is not None and not plan.is_drained,
         "not drained: what had not come and was not passed over is not judged, nor what was not accepted",
     ),
     (

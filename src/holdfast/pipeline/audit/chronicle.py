@@ -1,4 +1,4 @@
-"""The course of one run: the lines that there are few of, and that decide what is owed of the many."""
+"""The chronicle of one run: the lines that there are few of, and that decide what is owed of the many."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from holdfast.errors import CallersFault
 from holdfast.pipeline.audit.line import ASKING, FAULTS, Line
 from holdfast.pipeline.audit.tenure import Key
 
-__all__ = ["Course", "CourseError", "courses_of"]
+__all__ = ["Chronicle", "ChronicleError", "chronicles_of"]
 
 
-class CourseError(CallersFault):
+class ChronicleError(CallersFault):
     """A run that has no beginning, or no end."""
 
 
-class Course:
+class Chronicle:
     """Who asked for what, what broke, what was announced as gone; each in the order of whoever wrote it."""
 
     def __init__(self, run: str) -> None:
@@ -47,7 +47,7 @@ class Course:
 
     def _once(self, before: Line | None, line: Line) -> Line:
         if before is not None:
-            raise CourseError(
+            raise ChronicleError(
                 f"run {self.run} has two '{line.kind}' lines; give each line of a trace the name of its run"
                 " in a field 'run', or each run a file of its own"
             )
@@ -56,12 +56,12 @@ class Course:
     def settle(self, *, unfinished: bool) -> None:
         """All lines are there: put them in order.
 
-        :raises CourseError: if the first or, unless that is expected, the last is missing.
+        :raises ChronicleError: if the first or, unless that is expected, the last is missing.
         """
         if self.head is None:
-            raise CourseError(f"run {self.run} has no 'run' line: what was promised is not known")
+            raise ChronicleError(f"run {self.run} has no 'run' line: what was promised is not known")
         if self.end is None and not unfinished:
-            raise CourseError(
+            raise ChronicleError(
                 f"run {self.run} has no 'end' line: the trace is cut, and whether what has not come would have come"
                 " cannot be told. With --unfinished the rest is judged: duplicate, misorder, wrong, late, unexplained,"
                 " total-order, no-interest, and what was lost before something that came"
@@ -72,16 +72,16 @@ class Course:
         self.faults.sort(key=lambda line: (line.node, line.i, line.t))
 
 
-def courses_of(
+def chronicles_of(
     runs: Iterable[str], lines: Iterable[tuple[str, Line]], *, unfinished: bool
-) -> dict[str, Course]:
-    """The courses of these runs, by name, of their control lines.
+) -> dict[str, Chronicle]:
+    """The chronicles of these runs, by name, of their control lines.
 
-    :raises CourseError: if the beginning of one is missing, or its end where it is not ``unfinished``.
+    :raises ChronicleError: if the beginning of one is missing, or its end where it is not ``unfinished``.
     """
-    courses = {run: Course(run) for run in sorted(runs)}
+    chronicles = {run: Chronicle(run) for run in sorted(runs)}
     for run, line in lines:
-        courses[run].add(line)
-    for course in courses.values():
-        course.settle(unfinished=unfinished)
-    return courses
+        chronicles[run].add(line)
+    for chronicle in chronicles.values():
+        chronicle.settle(unfinished=unfinished)
+    return chronicles

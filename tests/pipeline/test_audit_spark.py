@@ -1,0 +1,104 @@
+"""The audit on Spark gives the answers of the local engine, row for row, of Parquet and of JSON Lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audited import NETWORKS, PLANTED, clean, encoded
+from holdfast.pipeline.audit.engine import audit
+from holdfast.pipeline.audit.traces import TraceError
+
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install -r requirements-spark.txt")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from holdfast.pipeline.audit.columns import write_lines
+from holdfast.pipeline.audit.spark import audit_in
+from holdfast.pipeline.audit.traces import read_traces
+from holdfast.pipeline.spark_session import spark_session
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with spark_session("local[2]") as session:
+        session.conf.set("spark.sql.codegen.wholeStage", "false")  # compiling would take longer than the rows
+        yield session
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """All networks, clean, and with everything planted that can be, a run each, in one file of each format."""
+    folder = tmp_path_factory.mktemp("traces")
+    whole = folder / "all.jsonl"
+    with whole.open("wb") as file:
+        for network in NETWORKS:
+            file.writelines(encoded([{**line, "run": network} for line in clean(network)]))
+            for _, plant, networks in PLANTED:
+                if network in networks:
+                    trace = clean(network)
+                    plant(trace)
+                    run = f"{network} {plant.__name__}"
+                    file.writelines(encoded([{**line, "run": run} for line in trace]))
+    table = folder / "all.parquet"
+    write_lines(read_traces([whole]), table)
+    return [whole, table]
+
+
+def test_both_engines_give_the_same_answers_row_for_row(spark: SparkSession, traces: list[Path]) -> None:
+    whole, table = traces
+    expected = audit([whole], "local")
+    assert sum(expected.counts.values()) > 50
+    assert audit([table], "local") == expected
+    assert audit_in(spark, [table]) == expected
+
+
+def test_json_lines_are_converted_first_and_a_bad_one_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_bytes(b"".join(encoded(clean("best-effort"))) + b"{")
+    with pytest.raises(TraceError, match=r"trace.jsonl, line \d+: not JSON"):
+        audit_in(spark, [path])
+
+
+def rows_of(network: str) -> list[dict[str, Any]]:
+    """Lines as others may write them: nested fields are structs and lists."""
+    rows = [json.loads(line) for line in encoded(clean(network))]
+    return [row for row in rows if row["kind"] != "status"]
+
+
+def test_tables_of_others_may_have_structs_and_lists(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever writes its traces to Parquet by way of pyarrow's own types is understood by both engines."""
+    path = tmp_path / "trace.parquet"
+    rows = rows_of("best-effort")
+    names = sorted({name for row in rows for name in row})
+    pq.write_table(pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows]), path)
+    local = audit([path], "local")
+    assert local.is_kept
+    assert local.lines["deliver"] > 50
+    assert audit_in(spark, [path]) == local
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"n": "text"}, "the column n is string; expected bigint"),
+        ({"kind": "unheard-of"}, "kind is 'unheard-of'"),
+        ({"subscriber": None}, "deliver has no subscriber"),
+    ],
+)
+def test_a_table_that_is_no_trace_is_refused_by_both(
+    spark: SparkSession, tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    path = tmp_path / "trace.parquet"
+    deliver = next(row for row in rows_of("best-effort") if row["kind"] == "deliver")
+    pq.write_table(pa.Table.from_pylist([{**deliver, **change, "tags": "[]"}]), path)
+    with pytest.raises(TraceError, match=problem):
+        audit_in(spark, [path])
+    with pytest.raises(TraceError, match="line 1"):
+        audit([path], "local")
