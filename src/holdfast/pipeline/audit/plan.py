@@ -88,14 +88,18 @@ class Plan:
     @cached_property
     def left_broken(self) -> list[Trouble]:
         """What the script broke and did not repair, clients apart."""
-        clients = {*self.publishers, *(subscriber for subscriber, _ in self.chronicle.asking)}
         left = [each for each in self.troubles if each.by_script and each.end == inf]
-        return [each for each in left if clients.isdisjoint(each.nodes)]
+        return [each for each in left if self.clients.isdisjoint(each.nodes)]
+
+    @cached_property
+    def clients(self) -> frozenset[str]:
+        """All who published, or asked for anything."""
+        return frozenset([*self.publishers, *(subscriber for subscriber, _ in self.chronicle.asking)])
 
     @cached_property
     def is_beyond_delta(self) -> bool:
         """Whether more may have been down at a time than a reliable network bears."""
-        return self.guarantee == "reliable" and exceeds(self.troubles, self.delta, self.tree)
+        return self.guarantee == "reliable" and exceeds(self.troubles, self.delta, self.tree, self.clients)
 
     @cached_property
     def accepts(self) -> bool:

@@ -7,7 +7,7 @@ has crashed and forgotten. ``inf`` is what was never repaired.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from math import inf
 from typing import Final, NamedTuple
 
@@ -82,15 +82,17 @@ def away_since(troubles: Iterable[Trouble], client: str) -> float:
     return min((each.begin for each in left if each.by_script or each.nodes == (client,)), default=inf)
 
 
-def exceeds(troubles: Sequence[Trouble], delta: int, tree: Tree) -> bool:
-    """Whether more than ``delta`` nodes or connections may have been down at a time.
+def exceeds(troubles: Sequence[Trouble], delta: int, tree: Tree, clients: Set[str]) -> bool:
+    """Whether more than ``delta`` brokers or connections may have been down at a time.
 
-    It is meant to err on that side: clients count too, and who is repaired counts for a while longer. A session that
-    a node lost is what the script broke, where that is of the same nodes.
+    It is meant to err on that side: who is repaired counts for a while longer. A session that a node lost is what the
+    script broke, where that is of the same nodes. A client that is down holds nothing for others.
     """
     changes: list[tuple[float, int, frozenset[str]]] = []
     for each in troubles:
         nodes = frozenset(each.nodes)
+        if each.by_script and each.kind != "cut" and nodes <= clients:
+            continue
         if not each.by_script and len(nodes) == 1:  # a client that has lost its broker
             nodes |= {tree.above.get(each.nodes[0]) or each.nodes[0]}
         changes += [(each.begin, 1, nodes), (each.end + SETTLE_SECONDS, 0, nodes)]
