@@ -64,7 +64,8 @@ def _column(path: str, name: str, wanted: str, given: types.DataType | None) -> 
         keep = {"ignoreNullFields": "false"} if name == "tree" else {}
         return f.to_json(f.col(name), keep).alias(name)
     fits = {
-        "string": types.StringType | types.IntegralType if name == "run" else types.StringType,
+        "string": types.StringType
+        | types.IntegralType,  # numbers of runs; and a column that is null throughout
         "double": types.NumericType,
         "bigint": types.IntegralType,
         "boolean": types.BooleanType,

@@ -53,7 +53,7 @@ _SCHEMAS = {
     " known_at double",
     "tenures": "run string, tid int, subscriber string, subscription string, filter string, place int, begin_i bigint,"
     " end_i bigint, ended_i bigint, since double, until double, owes boolean, is_open_ended boolean, stands boolean,"
-    " last_node string, last_i bigint, last_t double",
+    " last_node string, last_i bigint, last_t double, is_logged boolean, is_total boolean, is_fifo boolean",
     "hidden": "tid int, publisher string, after double, upto double, upto_n bigint",
     "covers": "tid int, pubend string, after bigint, upto bigint",
     "gaps": "tid int, pubend string, after bigint, upto bigint",
@@ -93,6 +93,9 @@ def _add(
                 last.node,
                 last.i,
                 last.t,
+                plan.is_logged,
+                plan.is_total,
+                plan.is_fifo,
             )
         )
     rows["hidden"] += [(begin + each.tenure, *each[1:]) for each in plan.hidden(plan.bars(tagged))]

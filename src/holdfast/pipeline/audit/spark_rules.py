@@ -45,12 +45,13 @@ def _deliveries(tables: Tables) -> Sequence[DataFrame]:
     runs = f.broadcast(tables.plan.runs.select("run", "is_logged", "is_total"))
     lines = tables.delivered.join(events, EVENT, "left").join(runs, "run")
     is_matched = f.array_contains("certain", f.col("place")) | f.array_contains("maybe", f.col("place"))
+    is_another = f.col("topic") != f.col("published_topic")  # which spares most of them the closer look
     is_elsewhere = (f.col("pubend") != f.col("publisher")) | (f.col("tick") != f.col("n"))
     rule = (
         f.when(f.col("node") != f.col("subscriber"), "foreign")
         .when(f.col("published_t").isNull(), "unpublished")
         .when(f.col("t") < f.col("published_t"), "early")
-        .when(_canonical("topic") != _canonical("published_topic"), "topic")
+        .when(is_another & (_canonical("topic") != _canonical("published_topic")), "topic")
         .when(~f.col("is_logged") & is_elsewhere, "position")
         .when(f.col("tid").isNull(), "unasked")
         .when(~is_matched, "unmatched")
@@ -62,30 +63,35 @@ def _deliveries(tables: Tables) -> Sequence[DataFrame]:
         .when(f.col("rule") == "unmatched", f.col("filter"))
         .otherwise("")
     )
-    wrong = lines.withColumn("rule", rule).where("rule IS NOT NULL")
-    misplaced = lines.where(
+    is_misplaced = f.expr(
         "is_logged AND tid IS NOT NULL AND known_tick IS NOT NULL"
         " AND NOT (known_pubend = pubend AND known_tick = tick)"
     )
+    lines = lines.withColumns({"rule": rule, "is_misplaced": is_misplaced}).drop("certain", "maybe")
+    bad = tables.keep(lines.where("rule IS NOT NULL OR is_misplaced"))
+    filters = f.broadcast(tables.plan.tenures.select("tid", "filter"))
+    wrong = bad.where("rule IS NOT NULL").join(filters, "tid", "left")
     kind = f.when(f.col("is_total"), "total-order").otherwise("duplicate")
     return (
         rows(wrong, f.when(f.col("rule") == "ended", "late").otherwise("wrong"), f.col("rule"), against),
-        rows(misplaced, kind, "placed", placed("known_pubend", "known_tick")),
+        rows(bad.where("is_misplaced"), kind, "placed", placed("known_pubend", "known_tick")),
     )
 
 
 def _repeats(tables: Tables) -> Sequence[DataFrame]:
     """Repeats, and what is out of a publisher's order: neither is above all that came before."""
-    lines = tables.delivered.where("tid IS NOT NULL")
+    lines = tables.slim
     before = Window.partitionBy("tid", "publisher").orderBy(*ORDER).rowsBetween(*BEFORE)
     suspects = tables.keep(lines.withColumn("before", f.max("n").over(before)).where("n <= before"))
+    if suspects.isEmpty():
+        return ()
     times = Window.partitionBy(*DELIVERED).orderBy(*ORDER)
     repeated = of_the_same(lines, suspects).withColumn("time", f.row_number().over(times)).where("time > 1")
-    unlogged = f.broadcast(tables.plan.runs.where("is_fifo AND NOT is_logged").select("run"))
-    straggling = new(lines, suspects.where("n < before").join(unlogged, "run"))
+    unlogged = f.broadcast(tables.plan.tenures.where("is_fifo AND NOT is_logged").select("tid"))
+    straggling = new(lines, suspects.where("n < before").join(unlogged, "tid"))
     return (
-        rows(repeated, "duplicate", "again"),
-        rows(straggling, "misorder", "fifo", named("publisher", "before")),
+        rows(tables.named(repeated), "duplicate", "again"),
+        rows(tables.named(straggling), "misorder", "fifo", named("publisher", "before")),
     )
 
 

@@ -16,20 +16,17 @@ __all__ = ["lagging", "owed", "streams"]
 def owed(tables: Tables) -> Sequence[DataFrame]:
     """What matches a tenure and did not come to it, but for what explains that."""
     plan = tables.plan
-    tenures = plan.tenures.drop(
-        "filter", "begin_i", "end_i", "ended_i", "stands", "last_node", "last_i", "last_t"
-    )
+    tenures = plan.tenures.select("run", "tid", "place", "since", "until", "owes", "is_open_ended")
     events = tables.events.where("t IS NOT NULL").withColumn("place", f.explode("certain"))
     matching = events.drop("certain", "maybe", "topic").join(f.broadcast(tenures), ["run", "place"])
     is_owed = f.expr("owes AND is_accepted AND since < t AND t < until")
     matching = matching.withColumn("is_owed", is_owed).where("is_owed OR tick IS NOT NULL")
     came = tables.delivered.where("tid IS NOT NULL").select(*DELIVERED)
-    missing = matching.join(came, [*DELIVERED], "left_anti")
+    slim = ("t", "node", "i", "pubend", "tick", "is_owed", "is_open_ended")
+    missing = tables.named(matching.select(*DELIVERED, *slim).join(came, [*DELIVERED], "left_anti"))
     latest = came.groupBy("tid", "publisher").agg(f.max("n").alias("latest"))
-    publishers = plan.accepted_from.select("run", "publisher", "is_unannounced")
-    missing = missing.join(latest, ["tid", "publisher"], "left").join(
-        f.broadcast(publishers), ["run", "publisher"]
-    )
+    publishers = f.broadcast(plan.accepted_from.select("run", "publisher", "is_unannounced"))
+    missing = missing.join(latest, ["tid", "publisher"], "left").join(publishers, ["run", "publisher"])
     missing = missing.join(f.broadcast(plan.runs.select("run", "is_logged")), "run")
     is_excused = f.expr("is_unannounced OR (is_open_ended AND n > coalesce(latest, 0))")
     missing = tables.keep(missing.withColumn("is_owed", f.col("is_owed") & ~is_excused))
@@ -73,8 +70,8 @@ def _is_covered() -> Column:
 
 def _told(tables: Tables) -> DataFrame:
     """By tenure and pubend: how far it was told, and from where up to where while it stood."""
-    logged = f.broadcast(tables.plan.runs.where("is_logged").select("run"))
-    events = tables.delivered.where("tid IS NOT NULL").join(logged, "run")
+    logged = f.broadcast(tables.plan.tenures.where("is_logged").select("tid"))
+    events = tables.delivered.where("tid IS NOT NULL").join(logged, "tid")
     ranges = events.select(
         "tid", "pubend", "i", "ended_i", (f.col("tick") - 1).alias("after"), f.col("tick").alias("upto")
     )
@@ -89,16 +86,19 @@ def _told(tables: Tables) -> DataFrame:
 
 def streams(tables: Tables) -> Sequence[DataFrame]:
     """Where streams go back or jump."""
-    runs = f.broadcast(tables.plan.runs.where("is_logged").select("run", "is_total"))
-    delivered = tables.delivered.where("tid IS NOT NULL").join(runs, "run")
+    logged = f.broadcast(tables.plan.tenures.where("is_logged").select("tid", "is_total"))
+    delivered = tables.slim.join(logged, "tid")
     events = delivered.withColumns({"is_item": f.lit(False), "after": f.col("tick"), "upto": f.col("tick")})
-    items = tables.told.join(runs, "run").withColumns({"is_item": f.lit(True), "tick": f.col("upto")})
+    told = tables.told.select("tid", "i", "t", "pubend", "node", "after", "upto").join(logged, "tid")
+    items = told.withColumns({"is_item": f.lit(True), "tick": f.col("upto")})
     lines = events.unionByName(items, allowMissingColumns=True)
     order = Window.partitionBy("tid", "pubend").orderBy(
         "i", "t", "is_item", "publisher", "n", "after", "upto"
     )
     lines = lines.withColumn("before", f.max("upto").over(order.rowsBetween(*BEFORE)))
     lines = tables.keep(lines.where("tick <= before OR (is_item AND (after <> before OR upto <= after))"))
+    if lines.isEmpty():
+        return ()
     back = new(delivered, lines.where("NOT is_item"))
     rule = (
         f.when(f.col("upto") <= f.col("after"), "empty")
@@ -112,13 +112,13 @@ def streams(tables: Tables) -> Sequence[DataFrame]:
     )
     return (
         rows(
-            back,
+            tables.named(back),
             f.when(f.col("is_total"), "total-order").otherwise("misorder"),
             "tick",
             f.col("before").cast("string"),
         ),
         rows(
-            jumps,
+            tables.named(jumps),
             f.when(f.col("rule") == "behind", "misorder").otherwise("unexplained"),
             f.col("rule"),
             against,

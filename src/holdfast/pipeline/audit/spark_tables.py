@@ -40,6 +40,19 @@ class Tables:
     has_traffic: bool  #: whether anything is known of what may pass a link
     kept: list[DataFrame] = field(default_factory=list)
 
+    @property
+    def slim(self) -> DataFrame:
+        """Deliveries to tenures, with no more than is needed to sort them."""
+        return self.delivered.where("tid IS NOT NULL").select(
+            "tid", "publisher", "n", "i", "t", "pubend", "tick", "node"
+        )
+
+    def named(self, lines: DataFrame) -> DataFrame:
+        """Lines of tenures, with run, subscriber and subscription."""
+        return lines.join(
+            f.broadcast(self.plan.tenures.select("tid", "run", "subscriber", "subscription")), "tid"
+        )
+
     def keep(self, table: DataFrame) -> DataFrame:
         """Work a table out once, although several rules ask for it."""
         self.kept.append(table.persist(StorageLevel.MEMORY_AND_DISK))
@@ -83,7 +96,6 @@ def _in_tenures(lines: DataFrame, plan: PlanTables) -> DataFrame:
         f.col("subscriber").alias("tenure_subscriber"),
         f.col("subscription").alias("tenure_subscription"),
         "tid",
-        "filter",
         "place",
         "begin_i",
         "end_i",
