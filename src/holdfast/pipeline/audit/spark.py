@@ -35,7 +35,7 @@ __all__ = ["audit_in", "audit_with_spark"]
 _PARTITION_ROWS: Final = 500_000
 _PARTITIONS_MIN: Final = 2
 #: Events with their matches are sent to everybody up to this size, which spares sorting the deliveries.
-_BROADCAST: Final = "256MB"
+_BROADCAST: Final = "64MB"
 
 
 def audit_with_spark(

@@ -23,7 +23,9 @@ def owed(tables: Tables) -> Sequence[DataFrame]:
     matching = matching.withColumn("is_owed", is_owed).where("is_owed OR tick IS NOT NULL")
     came = tables.delivered.where("tid IS NOT NULL").select(*DELIVERED)
     slim = ("t", "node", "i", "pubend", "tick", "is_owed", "is_open_ended")
-    missing = tables.named(matching.select(*DELIVERED, *slim).join(came, [*DELIVERED], "left_anti"))
+    # Both are large. Of three narrow columns Spark believes that they can be sent to everybody, and they cannot.
+    missing = matching.select(*DELIVERED, *slim).join(came.hint("merge"), [*DELIVERED], "left_anti")
+    missing = tables.named(missing)
     latest = came.groupBy("tid", "publisher").agg(f.max("n").alias("latest"))
     publishers = f.broadcast(plan.accepted_from.select("run", "publisher", "is_unannounced"))
     missing = missing.join(latest, ["tid", "publisher"], "left").join(publishers, ["run", "publisher"])
