@@ -1,0 +1,1 @@
+"""Streams as tables: the data pipeline on Spark (docs/spark.md)."""

@@ -1,0 +1,124 @@
+"""Attributes as a Variant: the binary form in which Spark and Parquet keep values whose types differ from row to row.
+
+A Variant is two byte strings. The *metadata* is a dictionary of names; the *value* refers to it by numbers. Events of
+one kind have the same names, so the metadata, and with it everything about an object that does not depend on the
+values, is made once for each set of names and kept.
+
+Every value keeps its type: a bool is a bool, an int 8 bytes, a float a double, text and bytes what they are. So what is
+read back is what was published [contracts.md §7].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from holdfast.events.value import Value
+
+__all__ = ["Variant", "VariantEncoder", "encoded"]
+
+KEY_SETS_MAX: Final = 10_000  #: kept; when there are more all are forgotten
+_VERSION: Final = 1
+_SORTED: Final = 1 << 4  #: of metadata: the names ascend
+_TRUE, _FALSE = b"\x04", b"\x08"
+_SHORT_BYTES_MAX: Final = 63
+_SMALL_MAX: Final = 255  #: so many fields are counted by one byte
+
+_int64: Final = Struct("<Bq").pack
+_double: Final = Struct("<Bd").pack
+_sized: Final = Struct("<BI").pack
+_INT64, _DOUBLE, _BINARY, _STRING = 6 << 2, 7 << 2, 15 << 2, 16 << 2
+
+
+class Variant(NamedTuple):
+    """One value."""
+
+    value: bytes
+    metadata: bytes
+
+
+class _Names(NamedTuple):
+    """What objects with the same names have in common; ``ids`` refer to the dictionary."""
+
+    ordered: tuple[str, ...]
+    metadata: bytes
+    size: bytes  #: how many there are
+    ids: bytes
+    bits: int  #: of the object's header, but for the size of offsets
+
+
+def _text(value: str) -> bytes:
+    data = value.encode()
+    if len(data) <= _SHORT_BYTES_MAX:
+        return bytes((len(data) << 2 | 1,)) + data
+    return _sized(_STRING, len(data)) + data
+
+
+_ENCODE: Final[dict[type, Callable[[Any], bytes]]] = {
+    bool: lambda value: _TRUE if value else _FALSE,
+    int: lambda value: _int64(_INT64, value),
+    float: lambda value: _double(_DOUBLE, value),
+    str: _text,
+    bytes: lambda value: _sized(_BINARY, len(value)) + value,
+}
+
+
+class VariantEncoder:
+    """Makes Variants; not for several threads at a time."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, ...], _Names] = {}
+
+    def encode(self, attributes: Mapping[str, Value]) -> Variant:
+        """The attributes as an object."""
+        key = tuple(attributes)
+        names = self._names.get(key)
+        if names is None:
+            if len(self._names) >= KEY_SETS_MAX:
+                self._names.clear()
+            names = self._names[key] = _names(key)
+        parts = [_ENCODE[type(value)](value) for value in map(attributes.__getitem__, names.ordered)]
+        ends = list(accumulate(map(len, parts), initial=0))
+        width = _width(ends[-1])
+        header = bytes((2 | (width - 1) << 2 | names.bits,))
+        value = b"".join((header, names.size, names.ids, _numbers(ends, width), *parts))
+        return Variant(value, names.metadata)
+
+
+def encoded(attributes: Mapping[str, Value]) -> Variant:
+    """One Variant, for whoever needs no more."""
+    return VariantEncoder().encode(attributes)
+
+
+def _names(names: tuple[str, ...]) -> _Names:
+    # Spark looks names up by bisection as Java compares strings, by UTF-16; code points order alike up to U+D7FF only.
+    ordered = tuple(sorted(names, key=lambda name: name.encode("utf-16-be")))
+    texts = [name.encode() for name in ordered]
+    ends = list(accumulate(map(len, texts), initial=0))
+    width = _width(max(ends[-1], len(texts)))
+    is_sorted = _SORTED if texts == sorted(texts) else 0  # as the format has it, by bytes
+    header = bytes((_VERSION | is_sorted | (width - 1) << 6,))
+    metadata = b"".join((header, _numbers([len(texts)], width), _numbers(ends, width), *texts))
+    is_large = len(texts) > _SMALL_MAX
+    size = len(texts).to_bytes(4 if is_large else 1, "little")
+    id_width = _width(max(len(texts) - 1, 0))
+    return _Names(
+        ordered,
+        metadata,
+        size,
+        _numbers(list(range(len(texts))), id_width),
+        (id_width - 1) << 4 | is_large << 6,
+    )
+
+
+def _width(greatest: int) -> int:
+    """Bytes for a number."""
+    return 1 if greatest < 1 << 8 else 2 if greatest < 1 << 16 else 3 if greatest < 1 << 24 else 4
+
+
+def _numbers(numbers: list[int], width: int) -> bytes:
+    if width == 1:
+        return bytes(numbers)
+    return b"".join([number.to_bytes(width, "little") for number in numbers])
