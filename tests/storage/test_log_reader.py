@@ -90,6 +90,24 @@ def test_a_reader_sees_the_last_commit_once_something_vouches_for_it() -> None:
     assert reader.view.last_index == 90
 
 
+def test_a_reader_sees_what_somebody_else_vouches_for_and_counts_nothing_beyond_as_stable() -> None:
+    disk = simulated()
+    log = small_log(disk, LogSettings(1 << 20))
+    filled(log, 2)
+    reader = LogReader(disk)
+    reader.refresh(50)
+    assert reader.stable == 50
+    assert list(contents(reader.view, after=30)) == [
+        40,
+        50,
+        60,
+    ]  # blocks are whole; who reads stops at what is stable
+    filled(log, 1)
+    reader.refresh()
+    assert reader.stable == 60
+    assert list(contents(reader.view)) == [10, 20, 30, 40, 50, 60]
+
+
 def test_a_reader_follows_through_rolls_and_chops() -> None:
     disk = simulated()
     log = small_log(disk)

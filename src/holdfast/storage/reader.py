@@ -2,15 +2,20 @@
 
 A reader looks at the files and at nothing else. It serves what is known to be stable: sealed segments, and of the
 last one what a later block or the manifest vouches for, so that nobody acts on a record that a power cut takes back.
-The writer's last commit is therefore seen once the next one, or a checkpoint, has followed it.
+The writer's last commit is therefore seen once the next one, or a checkpoint, has followed it, or somebody else who
+knows vouches for it: a broker's tables do (``streams.ends``).
 """
 
 from __future__ import annotations
+
+from array import array
+from dataclasses import replace
 
 from holdfast.storage.damage import Cut, Damage
 from holdfast.storage.files import Files
 from holdfast.storage.manifest import MANIFEST
 from holdfast.storage.opening import Findings, examine
+from holdfast.storage.segment import Segment
 from holdfast.storage.view import LogView
 
 __all__ = ["LogReader"]
@@ -28,7 +33,8 @@ class LogReader:
     def __init__(self, files: Files, *, unsynced: bool = False, deep: bool = False) -> None:
         self._files = files
         self._unsynced = unsynced
-        self._findings = self._consistent(None, deep=deep)
+        self._vouched = 0
+        self._known = self._findings = self._consistent([], deep=deep, unsynced=unsynced)
 
     @property
     def identity(self) -> bytes:
@@ -50,15 +56,34 @@ class LogReader:
         """What the writer would cut off if it started now; if it is running, perhaps what it is writing."""
         return self._findings.cut
 
-    def refresh(self) -> None:
-        """Look again; sealed segments are not read twice, nor is what was seen of the last one."""
-        self._findings = self._consistent(self._findings, deep=False)
+    @property
+    def stable(self) -> int:
+        """The last index that is known to have been stable; a view that was vouched for may go beyond."""
+        return max(self._known.view.last_index, self._vouched)
 
-    def _consistent(self, before: Findings | None, *, deep: bool) -> Findings:
+    def refresh(self, vouched: int = 0) -> None:
+        """Look again; sealed segments are not read twice, nor is what was seen of the last one.
+
+        ``vouched``: up to here everything is known to have been stable.
+        """
+        self._vouched = max(self._vouched, vouched)
+        self._known = self._findings = self._consistent(
+            self._known.view.segments, deep=False, unsynced=self._unsynced
+        )
+        if self._known.view.last_index < self._vouched:
+            # What is not synced may yet be cut off, and other blocks be written there: it is looked at anew each time.
+            segments = [each if each.is_sealed else _copy(each) for each in self._known.view.segments]
+            self._findings = self._consistent(segments, deep=False, unsynced=True)
+
+    def _consistent(self, segments: list[Segment], *, deep: bool, unsynced: bool) -> Findings:
         """What the files hold, and held throughout: files only go after the manifest has been changed."""
+        known = {segment.name: segment for segment in segments}
         while True:
             manifest = self._files.read(MANIFEST)
-            known = {segment.name: segment for segment in before.view.segments} if before else {}
-            findings = examine(self._files, deep=deep, unsynced=self._unsynced, known=known)
+            findings = examine(self._files, deep=deep, unsynced=unsynced, known=known)
             if self._files.read(MANIFEST) == manifest:
                 return findings
+
+
+def _copy(segment: Segment) -> Segment:
+    return replace(segment, firsts=array("Q", segment.firsts), offsets=array("Q", segment.offsets))

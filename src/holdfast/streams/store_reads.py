@@ -28,17 +28,19 @@ from holdfast.streams.pubend import RELEASED, read_record
 from holdfast.streams.store_events import DAMAGED, PubendLog
 from holdfast.streams.storing import EventsRead, ReadEvents
 
-__all__ = ["ReadsLane", "Row"]
+__all__ = ["ReadsLane", "Row", "losses"]
 
 WINDOW_BYTES: Final = 1 << 17  #: read at once: two of the largest blocks
 
 
 class Row(msgspec.Struct, frozen=True):
-    """What a store needs of a pubend's row, which is a ``pubend.Kept``."""
+    """What whoever reads logs needs of a pubend's row, which is a ``pubend.Kept``."""
 
     upto: Tick = ORIGIN
     lost: tuple[Lost, ...] = ()
     released: tuple[Lost, ...] = ()
+    created: Tick = ORIGIN
+    incarnation: int = 1
 
 
 class ReadsLane:
@@ -65,7 +67,7 @@ class ReadsLane:
         chopped = view.chopped
         parts = _up_to(found.covered, wanted)
         keep = bisect_right(found.ticks, chopped)
-        lost = _losses(parts, self._rows.get(effect.pubend, Row()), chopped, found.damaged)
+        lost = losses(parts, self._rows.get(effect.pubend, Row()), chopped, found.damaged)
         return EventsRead(effect.pubend, parts, found.ticks[keep:], found.publications[keep:], lost)
 
 
@@ -140,7 +142,7 @@ def _up_to(covered: Tick, wanted: Sequence[Span]) -> list[Span]:
     return parts
 
 
-def _losses(parts: Sequence[Span], row: Row, chopped: Tick, damaged: Sequence[Span]) -> list[Lost]:
+def losses(parts: Sequence[Span], row: Row, chopped: Tick, damaged: Sequence[Span]) -> list[Lost]:
     """What is lost of the parts that were read; the first reason there is counts."""
     unexplained = Intervals(parts)
     found: list[Lost] = []

@@ -1,0 +1,146 @@
+"""The columns of a stream as a table [contracts.md §7], as Spark calls them and as Arrow does.
+
+Which of them are wanted, and which attributes are declared for the struct ``a``, is the ``Shape`` of the rows.
+Attributes are declared as Spark's DDL declares fields, with the five types an attribute can have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from holdfast.pipeline.errors import BadOption
+
+__all__ = ["COLUMNS", "KINDS", "Shape", "arrow_schema", "declared", "shape_of", "spark_ddl"]
+
+#: In their order, each with Spark's type; ``a`` has none of its own.
+COLUMNS: Final[dict[str, str]] = {
+    "kind": "STRING",
+    "stream": "STRING",
+    "pubend": "STRING",
+    "incarnation": "INT",
+    "after": "BIGINT",
+    "tick": "BIGINT",
+    "topic": "STRING",
+    "publisher": "STRING",
+    "n": "BIGINT",
+    "time": "TIMESTAMP",
+    "accepted": "TIMESTAMP",
+    "content_type": "STRING",
+    "payload": "BINARY",
+    "attributes": "VARIANT",
+    "a": "",
+    "tags": "ARRAY<STRING>",
+    "reason": "STRING",
+}
+
+#: By Spark's name of a type the Python type of the values that have it.
+KINDS: Final[dict[str, type]] = {
+    "BOOLEAN": bool,
+    "BIGINT": int,
+    "DOUBLE": float,
+    "STRING": str,
+    "BINARY": bytes,
+}
+_ALIASES: Final = {"LONG": "BIGINT"}
+
+_VARIANT: Final = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
+    ]
+)
+_ARROW: Final[dict[str, Any]] = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "BINARY": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "VARIANT": _VARIANT,
+    "ARRAY<STRING>": pa.list_(pa.field("element", pa.string())),
+}
+
+_FIELD: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([A-Za-z_][A-Za-z0-9_]*))(?:\s*:\s*|\s+)([A-Za-z]+)\s*")
+
+
+class Shape(NamedTuple):
+    """Which columns, in which order; and the attributes of ``a``, each with Spark's name of its type."""
+
+    columns: tuple[str, ...]
+    attributes: dict[str, str]
+
+
+def shape_of(columns: Sequence[str] | None = None, attributes: Mapping[str, str] | None = None) -> Shape:
+    """A shape that makes sense; without ``columns`` all there are.
+
+    :raises BadOption: if it does not.
+    """
+    attributes = dict(attributes or {})
+    if columns is None:
+        columns = [name for name in COLUMNS if name != "a" or attributes]
+    if not columns:
+        raise BadOption("columns", "names none; expected at least one")
+    for name in columns:
+        if name not in COLUMNS:
+            raise BadOption("columns", f"there is no column {name!r}; expected some of {', '.join(COLUMNS)}")
+    if len(set(columns)) < len(columns):
+        raise BadOption("columns", f"names a column twice: {', '.join(columns)}")
+    if "a" in columns and not attributes:
+        raise BadOption(
+            "columns", 'has a, and no attribute is declared; expected attributes = "price DOUBLE"'
+        )
+    for name, kind in attributes.items():
+        if kind not in KINDS:
+            raise BadOption("attributes", f"{name} is {kind}; expected {', '.join(KINDS)}")
+    return Shape(tuple(columns), attributes)
+
+
+def declared(ddl: str) -> dict[str, str]:
+    """The attributes of a text such as ``price DOUBLE, `order id` BIGINT``.
+
+    :raises BadOption: naming what is wrong, and where.
+    """
+    found: dict[str, str] = {}
+    at = 0
+    while True:
+        field = _FIELD.match(ddl, at)
+        if field is None or ddl[field.end() : field.end() + 1] not in ("", ","):
+            problem = f"{ddl[at : at + 40]!r} at character {at + 1} declares no attribute"
+            raise BadOption("attributes", f"{problem}; expected such as price DOUBLE, `order id` BIGINT")
+        name = field[2] or field[1].replace("``", "`")
+        kind = _ALIASES.get(field[3].upper(), field[3].upper())
+        if kind not in KINDS:
+            raise BadOption("attributes", f"{name} is {field[3]}; expected {', '.join(KINDS)}")
+        if name.lower() in map(str.lower, found):
+            raise BadOption("attributes", f"{name} is declared twice, as Spark sees it")
+        found[name] = kind
+        at = field.end() + 1
+        if at > len(ddl):
+            return found
+
+
+def spark_ddl(shape: Shape) -> str:
+    """The schema as Spark reads it."""
+    return ", ".join(f"`{name}` {COLUMNS[name] or _struct_ddl(shape)}" for name in shape.columns)
+
+
+def _struct_ddl(shape: Shape) -> str:
+    fields = (f"`{name.replace('`', '``')}`: {kind}" for name, kind in shape.attributes.items())
+    return f"STRUCT<{', '.join(fields)}>"
+
+
+def arrow_schema(shape: Shape) -> Any:
+    """The schema as Arrow has it, the one that Spark makes of ``spark_ddl``."""
+    return pa.schema([pa.field(name, arrow_type(name, shape)) for name in shape.columns])
+
+
+def arrow_type(column: str, shape: Shape) -> Any:
+    """The type of one column."""
+    if column == "a":
+        return pa.struct([pa.field(name, _ARROW[kind]) for name, kind in shape.attributes.items()])
+    return _ARROW[COLUMNS[column]]

@@ -1,0 +1,129 @@
+"""What is asked of whoever reads logs, in JSON, and what is answered.
+
+One request a connection, one line of JSON; the answer is one line of JSON and, to a ``read``, an Arrow IPC stream of as
+many bytes as that line says. So whoever asked knows when an answer is not whole.
+
+    {"what": "ends", "stream": "orders"}
+    {"pubends": {"orders@lisbon/0": [1, 0, 1731700000000000]}}              incarnation, first, last
+
+    {"what": "read", "stream": …, "pubend": …, "after": 0, "upto": 1731700000000000, "columns": ["tick", "a"], …}
+    {"bytes": 4711, "covered": 1731600000000000, "told": 1731600000000000}    and 4711 bytes
+
+    {"what": "reach", "pubend": …, "after": …, "upto": …, "events": 1000, "bytes": 1000000}
+    {"covered": …, "events": 1000, "bytes": 418000}
+
+    {"error": "gap", "problem": "orders@lisbon/0 has lost (…], released"}
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.messages.ticks import Tick
+from holdfast.pipeline.errors import BadRequest
+from holdfast.pipeline.predicates import Predicate
+from holdfast.pipeline.ranges import End
+
+__all__ = [
+    "REQUEST_BYTES_MAX",
+    "EndsAnswer",
+    "EndsRequest",
+    "ErrorAnswer",
+    "ReachAnswer",
+    "ReachRequest",
+    "ReadAnswer",
+    "ReadRequest",
+    "Request",
+    "read_request",
+]
+
+REQUEST_BYTES_MAX: Final = 1 << 20
+PAGE_EVENTS_MAX: Final = 100_000
+PAGE_BYTES_MAX: Final = 8 << 20
+
+_Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+
+
+class EndsRequest(msgspec.Struct, frozen=True, tag_field="what", tag="ends", forbid_unknown_fields=True):
+    """How far the pubends of a stream go that are at this broker."""
+
+    stream: str
+
+
+class EndsAnswer(msgspec.Struct, frozen=True):
+    """By pubend."""
+
+    pubends: dict[str, End]
+
+
+class ReadRequest(msgspec.Struct, frozen=True, tag_field="what", tag="read", forbid_unknown_fields=True):
+    """The rows of (after, upto], as many as fit into a page; ask for the rest from where the answer ends."""
+
+    stream: str
+    pubend: str
+    after: Tick
+    upto: Tick
+    columns: tuple[str, ...]
+    attributes: dict[str, str] = {}
+    filter: str | None = None
+    where: tuple[Predicate, ...] = ()
+    gaps: Literal["fail", "row", "ignore"] = "fail"
+    silence: bool = False
+    told: Tick | None = None  #: where the row before the first of these ended, if not at ``after``
+    events: Annotated[int, Meta(ge=1, le=PAGE_EVENTS_MAX)] = PAGE_EVENTS_MAX
+    bytes: Annotated[int, Meta(ge=1, le=PAGE_BYTES_MAX)] = PAGE_BYTES_MAX
+
+
+class ReadAnswer(msgspec.Struct, frozen=True):
+    """So many bytes follow; everything up to ``covered`` is in them, and the last row ends at ``told``."""
+
+    bytes: int
+    covered: Tick
+    told: Tick
+
+
+class ReachRequest(msgspec.Struct, frozen=True, tag_field="what", tag="reach", forbid_unknown_fields=True):
+    """How far from ``after`` one comes with so many events, or so many bytes of them."""
+
+    pubend: str
+    after: Tick
+    upto: Tick
+    events: _Count
+    bytes: _Count
+
+
+class ReachAnswer(msgspec.Struct, frozen=True):
+    """So far, with so many."""
+
+    covered: Tick
+    events: int
+    bytes: int
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True):
+    """What went wrong (``errors``)."""
+
+    error: str
+    problem: str
+
+
+Request = EndsRequest | ReadRequest | ReachRequest
+
+_decoder: Final[msgspec.json.Decoder[Request]] = msgspec.json.Decoder(Request)
+
+
+def read_request(line: bytes) -> Request:
+    """A request from its line.
+
+    :raises BadRequest: if it is none, or makes no sense.
+    """
+    try:
+        request = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(f"no request: {error}") from error
+    if not isinstance(request, EndsRequest) and request.after > request.upto:
+        raise BadRequest(f"the range ({request.after}, {request.upto}] ends before it begins")
+    return request

@@ -1,0 +1,88 @@
+"""The tables of a broker that may be running, read without disturbing it.
+
+Tables belong to one process, which has them locked. So a copy is read: the file first, then what SQLite has not yet put
+into it (the write-ahead log). Between the two SQLite may move pages from the log to the file, which does no harm, and
+begin the log anew, which would leave us with half of each; a log that was begun anew has another salt.
+
+Whoever wants to compare tables with logs reads the tables first: a broker saves what it has written, not what it will.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from holdfast.errors import EnvironmentsFault
+from holdfast.runtime.real_store import TABLES_FILE
+from holdfast.storage.real_tables import RealTables
+
+__all__ = ["TablesCopy"]
+
+ATTEMPTS: Final = 5
+_LOG: Final = f"{TABLES_FILE}-wal"
+_SALT: Final = slice(16, 24)  #: in the log's header
+
+#: What of two files has to be the same for their content to be: size and time of change.
+_Look = tuple[tuple[int, int] | None, tuple[int, int] | None]
+
+
+class TablesCopy:
+    """The tables in a folder, as of the last time a copy succeeded."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen: _Look | None = None
+        self._tables: Mapping[str, Mapping[str, bytes]] | None = None
+
+    def read(self) -> Mapping[str, Mapping[str, bytes]] | None:
+        """All rows by table; None if there are no tables, or they could not be read so far.
+
+        Tables that are damaged keep their broker from starting, and are named then.
+        """
+        for _ in range(ATTEMPTS):
+            look = self._look()
+            if look[0] is None:
+                return None
+            if look == self._seen:
+                break
+            try:
+                found = self._copied()
+            except (EnvironmentsFault, OSError):
+                continue  # they were changing
+            if found is not None:
+                self._seen, self._tables = look, found
+                break
+        return self._tables
+
+    def _look(self) -> _Look:
+        return _stamp(self._folder / TABLES_FILE), _stamp(self._folder / _LOG)
+
+    def _copied(self) -> Mapping[str, Mapping[str, bytes]] | None:
+        """The rows; None if the log was begun anew while it was copied."""
+        with TemporaryDirectory() as copy:
+            before = self._salt()
+            for name in (TABLES_FILE, _LOG):
+                if (self._folder / name).exists():
+                    shutil.copyfile(self._folder / name, Path(copy) / name)
+            if self._salt() != before:
+                return None
+            with RealTables(Path(copy) / TABLES_FILE) as tables:
+                return {name: tables.read(name) for name in tables.names()}
+
+    def _salt(self) -> bytes:
+        try:
+            with (self._folder / _LOG).open("rb") as file:
+                return file.read(_SALT.stop)[_SALT]
+        except FileNotFoundError:
+            return b""
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
