@@ -44,7 +44,8 @@ neighbours.probe_every_ms = 100
 class Brokers:
     """Brokers by name, each with the name of its parent; ``folders`` says who keeps its data elsewhere.
 
-    ``first`` is code that each of them runs before anything else, for tests that want a broken one.
+    ``first`` is code that each of them runs before anything else, for tests that want a broken one; ``readers``: each
+    has a log reader.
     """
 
     def __init__(
@@ -56,15 +57,17 @@ class Brokers:
         delta: int = 0,
         folders: Mapping[str, Path] | None = None,
         first: str = "",
+        readers: bool = False,
     ) -> None:
         self.folder = folder
         self._code = f"{first}\nimport sys\nfrom holdfast.cli.main import main\nsys.exit(main())"
         self._folders = {name: (folders or {}).get(name, folder / "data" / name) for name in parents}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._leash, self._our_end = os.pipe()  # none of them outlives us, whatever ends us
-        ports = free_ports(2 * len(parents))
+        ports = free_ports(3 * len(parents))
         self._listen = {name: f"127.0.0.1:{ports.pop()}" for name in parents}
         self._admin = {name: f"127.0.0.1:{ports.pop()}" for name in parents}
+        self._readers = {name: f"127.0.0.1:{ports.pop()}" for name in parents} if readers else {}
         self.file = folder / "network.toml"
         self.file.write_text(self._written(parents, streams, delta))
 
@@ -74,6 +77,7 @@ class Brokers:
             lines += ["[[broker]]", f'name = "{name}"', f"data = {json.dumps(str(self._folders[name]))}"]
             lines += [f'listen = "{self._listen[name]}"', f'admin = "{self._admin[name]}"']
             lines += [f'parent = "{parent}"'] if parent else []
+            lines += [f'reader = "{self._readers[name]}"'] if self._readers else []
         return "\n".join([*lines, streams])
 
     def url(self, name: str) -> str:
@@ -87,6 +91,10 @@ class Brokers:
     def admin_port(self, name: str) -> int:
         """Where it tells of itself."""
         return int(self._admin[name].rpartition(":")[2])
+
+    def reader_port(self, name: str) -> int:
+        """Where its log reader serves."""
+        return int(self._readers[name].rpartition(":")[2])
 
     def pid(self, name: str) -> int:
         """Its process, while it runs."""

@@ -407,6 +407,13 @@ def test_a_bad_line_is_named_with_what_would_be_right(file: Path, line: str, pro
             "folder is not known here; expected one of name, parent",
         ),
         ('data = "/var/b"', 'adminn = "x"', 10, "adminn is not known here; did you mean admin?"),
+        ('data = "/var/b"', 'reader = "[::1]:7000"', 10, 'reader is "[::1]:7000", which is the listen of b'),
+        (
+            'data = "/var/b"',
+            'reader = "10.0.0.1:7200"',
+            10,
+            'reader is "10.0.0.1:7200": only loopback is allowed',
+        ),
     ],
 )
 def test_a_bad_broker_is_named_with_its_line(file: Path, old: str, new: str, line: int, problem: str) -> None:
@@ -513,7 +520,8 @@ def test_a_bad_value_above_the_file_is_blamed_on_who_said_it(file: Path) -> None
     assert problems(file, SMALL, overrides) == [
         "--set limits.held: limits.held is no setting; expected limits.held_max",
         "--set broker.c.listen: broker.c.listen is no setting; expected the name of a broker: a, b",
-        "--set broker.a.port: broker.a.port is no setting; expected one of name, parent, listen, address, admin, data",
+        "--set broker.a.port: broker.a.port is no setting; "
+        "expected one of name, parent, listen, address, admin, reader, data",
         "--set x: x is no setting; expected KEY, TABLE.KEY, broker.NAME.KEY or stream.NAME.KEY",
         'HOLDFAST_ROUTING: routing is "x"; expected "filter" or "flooding"',
         "--set insecure: insecure is 1; expected true or false",

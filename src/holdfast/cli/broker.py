@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from holdfast.cli.children import hold_leash
 from holdfast.cli.failure import Failure, Trouble
+from holdfast.cli.reader_process import ReaderProcess
 from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.errors import EnvironmentsFault
 from holdfast.runtime import logs
-from holdfast.runtime.broker_process import BrokerService, CannotListen, run_broker
+from holdfast.runtime.broker_process import STORE_FOLDER, BrokerService, CannotListen, run_broker
 from holdfast.runtime.disk import CannotStore, DamagedFile, next_incarnation
 from holdfast.runtime.log_writer import LogWriter
-from holdfast.runtime.network_file import BrokerEntry
+from holdfast.runtime.network_file import BrokerEntry, Network
 
 __all__ = ["add_arguments"]
 
@@ -48,20 +50,29 @@ def run(options: argparse.Namespace) -> int:
         handler = logs.write_to(output, form=form, level=options.log_level, has_room=output.has_room)
         try:
             settings = network.settings(entry.name, _incarnation(entry))
-            return run_broker(
-                settings,
-                entry.listen,
-                entry.admin,
-                data=entry.data if settings.is_durable else None,
-                insecure=network.insecure,
-                on_start=_say_listening,
-            )
+            with _reader(network, entry, form) if settings.is_durable else nullcontext():
+                return run_broker(
+                    settings,
+                    entry.listen,
+                    entry.admin,
+                    data=entry.data if settings.is_durable else None,
+                    insecure=network.insecure,
+                    on_start=_say_listening,
+                )
         except CannotListen as error:
             raise Trouble(f"{entry.name}: {error}") from error
         except EnvironmentsFault as error:  # of its disk
             raise Trouble(f"the folder of {entry.name}, {entry.data}: {error}") from error
         finally:
             handler.close()
+
+
+def _reader(network: Network, entry: BrokerEntry, form: str) -> AbstractContextManager[object]:
+    """What serves its logs to Spark, if the file wants that."""
+    if entry.reader is None:
+        return nullcontext()
+    folder = entry.data / STORE_FOLDER
+    return ReaderProcess(entry.name, folder, entry.reader, insecure=network.insecure, log_format=form)
 
 
 def _log_format(options: argparse.Namespace) -> str:

@@ -55,6 +55,8 @@ listen = "127.0.0.1:7000"
 # address = "broker-1.example.org:7000"
 # Health (/livez, /readyz, /startupz), /metrics for Prometheus, and /status. Without it there are none.
 admin = "127.0.0.1:7100"
+# Where a log reader serves its logs to Spark, a process of its own that the broker starts; it needs pyarrow.
+# reader = "127.0.0.1:7200"
 # Its folder, with its logs, beside this file unless it begins with '/'; what is not said is "data/" and its name.
 # data = "data/root"
 

@@ -65,7 +65,7 @@ class _Snapshot(NamedTuple):
 
     @property
     def last(self) -> Tick:
-        """Everything up to here is decided. What is lost beyond the last event is, if nothing is under way before it."""
+        """Everything up to here is decided; what is lost beyond the last event is, if nothing is under way before."""
         last = max(self.stable, self.gone)
         for after, upto, _ in sorted((*self.row.lost, *self.row.released)):
             if after <= last:

@@ -39,7 +39,7 @@ from holdfast.runtime.metrics import CONTENT_TYPE, BrokerMetrics
 from holdfast.runtime.operator import Operator
 from holdfast.runtime.real_store import RealStore
 
-__all__ = ["BrokerService", "CannotListen", "run_broker"]
+__all__ = ["STORE_FOLDER", "BrokerService", "CannotListen", "run_broker"]
 
 STORE_FOLDER: Final = "streams"  #: in a broker's data folder
 CLOCK_CHECK_SECONDS: Final = 1.0

@@ -151,7 +151,7 @@ def checked_addresses(
     found: list[dict[str, Address]] = []
     for i, broker in enumerate(brokers):
         of: dict[str, Address] = {}
-        for key in ("listen", "address", "admin"):
+        for key in ("listen", "address", "admin", "reader"):
             try:
                 if broker.get(key) is not None:
                     of[key] = _usable(broker[key], insecure=insecure)
@@ -169,7 +169,7 @@ def _check_ports(
     """Nobody listens where another does. Who listens on every interface is on the machine that others dial."""
     taken: dict[tuple[str, int], str] = {}
     for i, (broker, of) in enumerate(zip(brokers, addresses, strict=True)):
-        for key in ("listen", "admin"):
+        for key in ("listen", "admin", "reader"):
             if key not in of:
                 continue
             host = of[key].host if of[key].host not in _WILDCARD_HOSTS else of.get("address", of[key]).host

@@ -41,7 +41,9 @@ VARIABLES: Final[dict[str, Path]] = {
     if path != ("name",)
 }
 #: Those that set a key of the one broker a process runs.
-BROKER_VARIABLES: Final = {f"HOLDFAST_{key}".upper(): key for key in ("listen", "address", "admin", "data")}
+BROKER_VARIABLES: Final = {
+    f"HOLDFAST_{key}".upper(): key for key in ("listen", "address", "admin", "reader", "data")
+}
 
 
 class NetworkFileError(CallersFault):

@@ -35,7 +35,7 @@ EVERYTHING: Final = {"name": "default", "topics": ("#",), **defaults(STREAM)}
 
 @dataclass(frozen=True, slots=True)
 class BrokerEntry:
-    """One broker of the file; ``data`` is its folder, ``address`` where others dial it."""
+    """One broker of the file; ``data`` is its folder, ``address`` where others dial it, ``reader`` its log reader."""
 
     name: str
     parent: str | None
@@ -43,6 +43,7 @@ class BrokerEntry:
     address: Address
     admin: Address | None
     data: Path
+    reader: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +173,5 @@ def _entry(broker: Mapping[str, Any], addresses: Mapping[str, Address], folder: 
     name, listen = broker["name"], addresses["listen"]
     data = folder / (broker["data"] or f"data/{name}")
     address = addresses.get("address", listen)
-    return BrokerEntry(name, broker["parent"], listen, address, addresses.get("admin"), data)
+    admin, reader = addresses.get("admin"), addresses.get("reader")
+    return BrokerEntry(name, broker["parent"], listen, address, admin, data, reader)

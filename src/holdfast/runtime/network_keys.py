@@ -226,6 +226,7 @@ BROKER: Final[dict[str, Key]] = {
     "listen": Key(Kind(_text)),
     "address": Key(Kind(_text), None),
     "admin": Key(Kind(_text), None),
+    "reader": Key(Kind(_text), None),
     "data": Key(Kind(_text), None),
 }
 STREAM: Final[dict[str, Key]] = {

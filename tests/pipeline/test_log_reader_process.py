@@ -1,0 +1,139 @@
+"""The log reader beside a real broker: what was accepted is soon there, and its death is nobody's business."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+import holdfast
+from durable_brokers import Brokers, brokers_in, patiently
+from holdfast.pipeline.remote import RemoteRanges
+from holdfast.pipeline.requests import ReadRequest
+from holdfast.runtime.addresses import Address
+
+PUBEND = "all@b1/0"
+LISTENS = "the log reader listens"
+
+
+def remote_of(brokers: Brokers, name: str = "b1") -> RemoteRanges:
+    return RemoteRanges(name, Address("127.0.0.1", brokers.reader_port(name)))
+
+
+async def publish(brokers: Brokers, numbers: range) -> int:
+    """One event each, accepted; the last tick."""
+    async with holdfast.connect(brokers.url("b1"), name="p") as network, network.publisher() as out:
+        sent = [await out.send("t", {"i": i}, b"x" * 100) for i in numbers]
+        receipts = [await each for each in sent]
+    tick = receipts[-1].tick
+    assert tick is not None
+    return tick
+
+
+async def wait_stable(remote: RemoteRanges, tick: int) -> None:
+    while (await asyncio.to_thread(remote.ends, "all"))[PUBEND].last < tick:
+        await asyncio.sleep(0.02)
+
+
+def numbers_in(remote: RemoteRanges, upto: int) -> list[int]:
+    answer, data = remote.page(
+        ReadRequest("all", PUBEND, 0, upto, ("a",), attributes={"i": "BIGINT"}, filter="t WHERE i >= 0")
+    )
+    assert answer.covered == upto
+    return [each["i"] for each in pa.ipc.open_stream(data).read_all()["a"].to_pylist()]
+
+
+def reader_pids(brokers: Brokers, name: str = "b1") -> list[int]:
+    """Those that were said to listen, in this life of the broker."""
+    return [line["pid"] for line in brokers.said(name) if line.get("text") == LISTENS]
+
+
+async def wait_gone(pid: int) -> None:
+    while Path(f"/proc/{pid}").exists():
+        await asyncio.sleep(0.02)
+
+
+@patiently
+async def test_what_was_accepted_is_soon_read_while_more_is_written(tmp_path: Path) -> None:
+    with brokers_in(tmp_path, {"b1": None}, readers=True) as brokers:
+        await brokers.start("b1")
+        await brokers.wait_for(LISTENS, "b1")
+        remote = remote_of(brokers)
+        tick = await publish(brokers, range(100))
+        writing = asyncio.create_task(publish(brokers, range(100, 2_000)))
+        await wait_stable(remote, tick)
+        assert await asyncio.to_thread(numbers_in, remote, tick) == list(range(100))
+        last = await writing
+        await wait_stable(remote, last)
+        assert await asyncio.to_thread(numbers_in, remote, last) == list(range(2_000))
+
+
+@patiently
+async def test_a_killed_reader_comes_back_and_who_asks_meanwhile_only_waits(tmp_path: Path) -> None:
+    with brokers_in(tmp_path, {"b1": None}, readers=True) as brokers:
+        await brokers.start("b1")
+        await brokers.wait_for(LISTENS, "b1")
+        remote = remote_of(brokers)
+        await wait_stable(remote, await publish(brokers, range(10)))
+        [pid] = reader_pids(brokers)
+        os.kill(pid, signal.SIGKILL)
+        tick = await publish(brokers, range(10, 20))
+        await wait_stable(remote, tick)
+        assert await asyncio.to_thread(numbers_in, remote, tick) == list(range(20))
+        assert len(reader_pids(brokers)) == 2
+        said = await brokers.wait_for("the log reader ended and is started again", "b1")
+        assert (said["level"], said["status"]) == ("warning", -signal.SIGKILL)
+
+
+@pytest.mark.parametrize("end", [Brokers.kill, Brokers.stop])
+def test_a_reader_ends_with_its_broker(tmp_path: Path, end: Any) -> None:
+    @patiently
+    async def scene() -> None:
+        with brokers_in(tmp_path, {"b1": None}, readers=True) as brokers:
+            await brokers.start("b1")
+            await brokers.wait_for(LISTENS, "b1")
+            [pid] = reader_pids(brokers)
+            end(brokers, "b1")
+            await wait_gone(pid)
+            await brokers.start("b1")
+            await brokers.wait_for(LISTENS, "b1")
+
+    scene()
+
+
+@patiently
+async def test_a_broker_without_pyarrow_says_so_once_and_goes_on(tmp_path: Path) -> None:
+    hidden = """
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "pyarrow" else find(name, *more)
+"""
+    with brokers_in(tmp_path, {"b1": None}, readers=True, first=hidden) as brokers:
+        await brokers.start("b1")
+        await publish(brokers, range(10))
+        said = [line for line in brokers.said("b1") if line["text"] == "there will be no log reader"]
+        assert [line["level"] for line in said] == ["warning"]
+        assert "pip install 'holdfast[spark]'" in said[0]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--listen", "10.0.0.1:7200"], "only loopback is allowed"),
+        (["--listen", "nonsense"], "expected host:port"),
+    ],
+)
+def test_an_address_that_will_not_do_is_refused(tmp_path: Path, arguments: list[str], problem: str) -> None:
+    command = [sys.executable, "-m", "holdfast.pipeline.reader", "--folder", str(tmp_path), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert problem in ended.stderr
+    assert "Traceback" not in ended.stderr
