@@ -80,6 +80,8 @@ def violations(package: str, path: Path, names: Iterator[str]) -> Iterator[str]:
             yield f"{path}: {name} in a pure package"
         if top == "pyspark" and package != "pipeline":
             yield f"{path}: pyspark outside the pipeline"
+        if package == "pipeline" and name.startswith("holdfast.broker"):
+            yield f"{path}: {name}: the pipeline reads logs, and asks no broker"
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -97,6 +99,7 @@ def test_imports_point_downwards(package: str) -> None:
         ("matching", "time"),
         ("events", "random"),
         ("cli", "pyspark.sql"),
+        ("pipeline", "holdfast.broker.broker"),
         ("errors", "holdfast.identity"),
     ],
 )

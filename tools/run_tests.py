@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 #: The folders whose tests start processes, or listen on sockets; all others compute.
-WAITING = ("bench", "cli", "embedded", "fuzz", "puppet", "runtime")
+WAITING = ("bench", "cli", "embedded", "fuzz", "pipeline", "puppet", "runtime")
 
 
 def main() -> int:

@@ -11,6 +11,7 @@
     │   ├── ScenarioError       scenarios/language: a configuration or script, likewise
     │   ├── TraceError          scenarios/trace: a line that is no line of a trace; pipeline/audit/traces: likewise
     │   ├── ChronicleError      pipeline/audit/chronicle: a run without its beginning, or its end
+    │   ├── BadOption, BadRequest, NoPubend    pipeline/errors: of the Spark source, or of a log reader
     │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
     │   └── InvalidUrl, InvalidOption, Closed                    client/errors; InvalidToken  streams/checkpoint_token
     ├── PeersFault
@@ -24,6 +25,8 @@
     │   ├── DiskFull, DiskFailed    storage/files: no room / nobody knows what was written
     │   ├── NotTaken            storage/commits: records a log that is full, broken or closed has certainly not taken
     │   ├── NoLog, UnknownFormat, DamagedRecord, FileGone    storage: what a folder or a file of a log turned out to be
+    │   ├── NotStable, Gap, CannotRead, ReaderUnreachable    pipeline/errors: between a log and a row
+    │   ├── NoJava, CannotExecute    pipeline/session, pipeline/preflight: what Spark needs and has not
     │   ├── CannotStore         runtime/disk: a folder of ours that cannot be read or written now
     │   └── DamagedFile         runtime/disk: a file of ours that cannot be read back
     └── DriverFailed            runtime/driver: a bug of ours stopped a node

@@ -14,11 +14,13 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-import holdfast
+from kept_logs import keep_everything, publish
+
 from durable_brokers import Brokers, brokers_in, patiently
 from holdfast.pipeline.remote import RemoteRanges
 from holdfast.pipeline.requests import ReadRequest
 from holdfast.runtime.addresses import Address
+from holdfast.streams.checkpoint_token import Token
 
 PUBEND = "all@b1/0"
 LISTENS = "the log reader listens"
@@ -28,27 +30,19 @@ def remote_of(brokers: Brokers, name: str = "b1") -> RemoteRanges:
     return RemoteRanges(name, Address("127.0.0.1", brokers.reader_port(name)))
 
 
-async def publish(brokers: Brokers, numbers: range) -> int:
-    """One event each, accepted; the last tick."""
-    async with holdfast.connect(brokers.url("b1"), name="p") as network, network.publisher() as out:
-        sent = [await out.send("t", {"i": i}, b"x" * 100) for i in numbers]
-        receipts = [await each for each in sent]
-    tick = receipts[-1].tick
-    assert tick is not None
+async def wait_stable(remote: RemoteRanges, token: Token) -> int:
+    tick = token[PUBEND].tick
+    while (await asyncio.to_thread(remote.ends, "all"))[PUBEND].last < tick:
+        await asyncio.sleep(0.02)
     return tick
 
 
-async def wait_stable(remote: RemoteRanges, tick: int) -> None:
-    while (await asyncio.to_thread(remote.ends, "all"))[PUBEND].last < tick:
-        await asyncio.sleep(0.02)
-
-
 def numbers_in(remote: RemoteRanges, upto: int) -> list[int]:
-    answer, data = remote.page(
-        ReadRequest("all", PUBEND, 0, upto, ("a",), attributes={"i": "BIGINT"}, filter="t WHERE i >= 0")
+    page = remote.page(
+        ReadRequest("all", PUBEND, 0, upto, ("a",), attributes={"i": "BIGINT"}, filter="t/+ WHERE i >= 0")
     )
-    assert answer.covered == upto
-    return [each["i"] for each in pa.ipc.open_stream(data).read_all()["a"].to_pylist()]
+    assert page.covered == upto
+    return [each["i"] for each in pa.Table.from_batches(page.batches, page.schema)["a"].to_pylist()]
 
 
 def reader_pids(brokers: Brokers, name: str = "b1") -> list[int]:
@@ -67,12 +61,12 @@ async def test_what_was_accepted_is_soon_read_while_more_is_written(tmp_path: Pa
         await brokers.start("b1")
         await brokers.wait_for(LISTENS, "b1")
         remote = remote_of(brokers)
-        tick = await publish(brokers, range(100))
-        writing = asyncio.create_task(publish(brokers, range(100, 2_000)))
-        await wait_stable(remote, tick)
+        await keep_everything(brokers)
+        token = await publish(brokers, "b1", range(100))
+        writing = asyncio.create_task(publish(brokers, "b1", range(100, 2_000)))
+        tick = await wait_stable(remote, token)
         assert await asyncio.to_thread(numbers_in, remote, tick) == list(range(100))
-        last = await writing
-        await wait_stable(remote, last)
+        last = await wait_stable(remote, await writing)
         assert await asyncio.to_thread(numbers_in, remote, last) == list(range(2_000))
 
 
@@ -82,11 +76,11 @@ async def test_a_killed_reader_comes_back_and_who_asks_meanwhile_only_waits(tmp_
         await brokers.start("b1")
         await brokers.wait_for(LISTENS, "b1")
         remote = remote_of(brokers)
-        await wait_stable(remote, await publish(brokers, range(10)))
+        await keep_everything(brokers)
+        await wait_stable(remote, await publish(brokers, "b1", range(10)))
         [pid] = reader_pids(brokers)
         os.kill(pid, signal.SIGKILL)
-        tick = await publish(brokers, range(10, 20))
-        await wait_stable(remote, tick)
+        tick = await wait_stable(remote, await publish(brokers, "b1", range(10, 20)))
         assert await asyncio.to_thread(numbers_in, remote, tick) == list(range(20))
         assert len(reader_pids(brokers)) == 2
         said = await brokers.wait_for("the log reader ended and is started again", "b1")
@@ -118,7 +112,7 @@ importlib.util.find_spec = lambda name, *more: None if name == "pyarrow" else fi
 """
     with brokers_in(tmp_path, {"b1": None}, readers=True, first=hidden) as brokers:
         await brokers.start("b1")
-        await publish(brokers, range(10))
+        await publish(brokers, "b1", range(10))
         said = [line for line in brokers.said("b1") if line["text"] == "there will be no log reader"]
         assert [line["level"] for line in said] == ["warning"]
         assert "pip install 'holdfast[spark]'" in said[0]["problem"]

@@ -19,7 +19,6 @@ from holdfast.filters.subject import Subject
 from holdfast.pipeline.columns import COLUMNS
 from holdfast.pipeline.errors import BadRequest, Gap
 from holdfast.pipeline.pages import reach, read_page
-from holdfast.pipeline.predicates import Predicate
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import ReachRequest, ReadRequest
 
@@ -142,27 +141,6 @@ def test_pages_end_with_what_was_looked_through(
 
 
 @pytest.mark.parametrize(
-    ("predicate", "expected"),
-    [
-        (Predicate("tick", ">=", 98), [98, 99]),
-        (Predicate("n", "=", 5), [5]),
-        (Predicate("publisher", "=", "q"), []),
-        (Predicate("topic", "ends", "/0"), [3 * i for i in range(1, 34)]),
-        (Predicate("a.i", "in", [1, 2, 1000]), [1, 2]),
-        (Predicate("a.price", "not null"), []),
-        (Predicate("a.i", "<", 3), [1, 2]),
-    ],
-)
-def test_what_spark_hands_down_leaves_out(
-    written: HandWritten, predicate: Predicate, expected: list[int]
-) -> None:
-    written.publish(events(range(1, 100)))
-    written.vouch(99)
-    found = rows(Ranges(written.folder), 99, where=(predicate,), attributes=DECLARED)
-    assert [row["tick"] for row in found] == expected
-
-
-@pytest.mark.parametrize(
     ("options", "problem"),
     [
         ({"columns": ("nothing",)}, "no column 'nothing'"),
@@ -170,11 +148,6 @@ def test_what_spark_hands_down_leaves_out(
         ({"columns": ("a",)}, "no attribute is declared"),
         ({"attributes": {"x": "DATE"}}, "x is DATE; expected BOOLEAN"),
         ({"filter": "a WHERE"}, "column 8"),
-        ({"where": (Predicate("payload", "=", "x"),)}, "nothing can be compared with 'payload'"),
-        ({"where": (Predicate("tick", "~", 1),)}, "the operator '~'"),
-        ({"where": (Predicate("tick", "=", "1"),)}, "expected int"),
-        ({"where": (Predicate("tick", "starts", 1),)}, "expected text"),
-        ({"where": (Predicate("tick", "in", 1),)}, "expected int"),
     ],
 )
 def test_what_makes_no_sense_is_refused(written: HandWritten, options: dict[str, Any], problem: str) -> None:

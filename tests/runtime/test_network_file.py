@@ -520,8 +520,10 @@ def test_a_bad_value_above_the_file_is_blamed_on_who_said_it(file: Path) -> None
     assert problems(file, SMALL, overrides) == [
         "--set limits.held: limits.held is no setting; expected limits.held_max",
         "--set broker.c.listen: broker.c.listen is no setting; expected the name of a broker: a, b",
-        "--set broker.a.port: broker.a.port is no setting; "
-        "expected one of name, parent, listen, address, admin, reader, data",
+        (
+            "--set broker.a.port: broker.a.port is no setting; "
+            "expected one of name, parent, listen, address, admin, reader, data"
+        ),
         "--set x: x is no setting; expected KEY, TABLE.KEY, broker.NAME.KEY or stream.NAME.KEY",
         'HOLDFAST_ROUTING: routing is "x"; expected "filter" or "flooding"',
         "--set insecure: insecure is 1; expected true or false",

@@ -1,1 +1,25 @@
-"""Streams as tables: the data pipeline on Spark (docs/spark.md)."""
+"""Streams as tables: the data pipeline on Spark (docs/spark.md).
+
+    import holdfast.pipeline
+
+    spark = holdfast.pipeline.session()
+    spark.read.format("holdfast").option("network", "network.toml").option("stream", "orders").load()
+
+What needs Spark is loaded when it is first used: the log reader has no need of it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.session import register, session
+
+__all__ = ["register", "session"]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return getattr(import_module("holdfast.pipeline.session"), name)
+    raise AttributeError(f"module 'holdfast.pipeline' has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """Answers to requests, from ranges of logs: the rows of a page, and how far a number of events goes.
 
 Whether an event is wanted is decided here, where it lies: by the filter, in the language and with the meaning that
-subscribers have (contracts.md §2), and by what Spark has handed down.
+subscribers have (contracts.md §2).
 
 A page is limited by its rows and their bytes, and by the bytes that were looked through for it: a filter that hardly
 matches gives small pages soon, not large ones late.
@@ -23,7 +23,6 @@ from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Lost, Tick
 from holdfast.pipeline.columns import shape_of
 from holdfast.pipeline.errors import BadOption, BadRequest, Gap
-from holdfast.pipeline.predicates import Test, compiled
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest
 from holdfast.pipeline.rows import GAP, SILENCE, RowBuilder
@@ -67,7 +66,6 @@ def read_page(ranges: Ranges, request: ReadRequest) -> Page:
     except BadOption as error:
         raise BadRequest(str(error)) from error
     matches = _matcher(request.filter)
-    tests = compiled(request.where, shape.attributes)
     incarnation = ranges.incarnation(request.pubend)
     rows = RowBuilder(shape, request.stream, request.pubend, incarnation)
     batches: list[Any] = []
@@ -89,7 +87,7 @@ def read_page(ranges: Ranges, request: ReadRequest) -> Page:
             tick, publication, event, size = item
             covered = tick
             looked += size
-            if _is_wanted(item, matches, tests):
+            if matches is None or matches(Subject(event)):
                 rows.add_event(told, tick, publication, event)
                 told = tick
                 events_left -= 1
@@ -117,14 +115,6 @@ def _matcher(text: str | None) -> Callable[[Subject], bool] | None:
         raise BadRequest(f"the filter: {error}") from error
 
 
-def _is_wanted(item: _Event, matches: Callable[[Subject], bool] | None, tests: list[Test]) -> bool:
-    tick, publication, event, _ = item
-    for test in tests:
-        if not test(tick, publication, event):
-            return False
-    return matches is None or matches(Subject(event))
-
-
 def _read(ranges: Ranges, request: ReadRequest) -> Iterator[_Event | Lost]:
     for piece in ranges.scan(request.pubend, request.after, request.upto):
         if isinstance(piece, Lost):
@@ -143,7 +133,7 @@ def _event(tick: Tick, record: bytes) -> _Event | Lost:
 
 
 def reach(ranges: Ranges, request: ReachRequest) -> ReachAnswer:
-    """How far so many events go, whatever is in them: a gap counts for one, and never stays behind.
+    """How far so many events go, whatever is in them; a gap counts for one. The first may be larger than all may be.
 
     :raises NoPubend, NotStable, DiskFailed: as ``Ranges.scan``.
     """
@@ -156,7 +146,9 @@ def reach(ranges: Ranges, request: ReachRequest) -> ReachAnswer:
                 return ReachAnswer(covered, events, size)
             continue
         for tick, record in zip(piece.indexes, piece.records, strict=True):
+            if events and size + len(record) > request.bytes:
+                return ReachAnswer(covered, events, size)
             events, size, covered = events + 1, size + len(record), tick
-            if events >= request.events or size >= request.bytes:
+            if events >= request.events:
                 return ReachAnswer(covered, events, size)
     return ReachAnswer(request.upto, events, size)

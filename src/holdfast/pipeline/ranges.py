@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
-from urllib.parse import unquote
 
 from holdfast.intervals import Intervals, Span
 from holdfast.messages.ticks import ORIGIN, Lost, Tick
@@ -30,6 +29,7 @@ from holdfast.storage.reader import LogReader
 from holdfast.storage.real_files import RealFiles
 from holdfast.storage.view import LogView
 from holdfast.streams.ends import EVENTS, Ends, folder_of, read_ends
+from holdfast.streams.pubend_names import stream_in
 from holdfast.streams.store_events import DAMAGED
 from holdfast.streams.store_reads import Row, losses
 
@@ -100,7 +100,7 @@ class Ranges:
         with self._lock:
             ends = self._known()
             for pubend in sorted(ends.rows):
-                if _stream_in(pubend) == stream:
+                if stream_in(pubend) == stream:
                     snapshot = self._snapshot(pubend, ends)
                     found[pubend] = End(snapshot.row.incarnation, snapshot.gone, snapshot.last)
         return found
@@ -189,7 +189,3 @@ def _around(batch: Batch, lost_through: Tick, known: deque[Lost]) -> Iterator[Pi
         yield batch
     elif start < len(indexes):
         yield Batch(indexes[start:], records[start:], time)
-
-
-def _stream_in(pubend: str) -> str:
-    return unquote(pubend.partition("@")[0])

@@ -11,8 +11,10 @@ import time
 from typing import Any, Final, TypeVar
 
 import msgspec
+import pyarrow as pa
 
 from holdfast.pipeline.errors import ReaderUnreachable, told
+from holdfast.pipeline.pages import Page
 from holdfast.pipeline.ranges import End
 from holdfast.pipeline.requests import (
     EndsAnswer,
@@ -45,10 +47,10 @@ class _Again(Exception):
 class RemoteRanges:
     """The pubends of one broker, as its log reader tells of them."""
 
-    def __init__(self, broker: str, address: Address, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, broker: str, address: Address, patience: float | None = None) -> None:
         self._broker = broker
         self._address = address
-        self._patience = patience
+        self._patience = PATIENCE_SECONDS if patience is None else patience
 
     def ends(self, stream: str) -> dict[str, End]:
         """As ``Ranges.ends``; raises what the reader tells of, and ``ReaderUnreachable``."""
@@ -58,9 +60,11 @@ class RemoteRanges:
         """As ``pages.reach``."""
         return self._ask(request, ReachAnswer)[0]
 
-    def page(self, request: ReadRequest) -> tuple[ReadAnswer, bytes]:
-        """A page, as an Arrow IPC stream."""
-        return self._ask(request, ReadAnswer)
+    def page(self, request: ReadRequest) -> Page:
+        """As ``pages.read_page``."""
+        answer, data = self._ask(request, ReadAnswer)
+        with pa.ipc.open_stream(data) as stream:
+            return Page(stream.schema, list(stream), answer.covered, answer.told)
 
     def _ask(self, request: Request, kind: type[_Answer]) -> tuple[_Answer, bytes]:
         deadline = time.monotonic() + self._patience

@@ -24,7 +24,6 @@ from msgspec import Meta
 
 from holdfast.messages.ticks import Tick
 from holdfast.pipeline.errors import BadRequest
-from holdfast.pipeline.predicates import Predicate
 from holdfast.pipeline.ranges import End
 
 __all__ = [
@@ -69,7 +68,6 @@ class ReadRequest(msgspec.Struct, frozen=True, tag_field="what", tag="read", for
     columns: tuple[str, ...]
     attributes: dict[str, str] = {}
     filter: str | None = None
-    where: tuple[Predicate, ...] = ()
     gaps: Literal["fail", "row", "ignore"] = "fail"
     silence: bool = False
     told: Tick | None = None  #: where the row before the first of these ended, if not at ``after``

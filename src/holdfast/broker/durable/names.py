@@ -1,6 +1,5 @@
-"""How pubends are called, and the topics under which pubends and brokers make themselves known.
+"""How pubends are called (``streams.pubend_names``), and the topics under which they and brokers make themselves known.
 
-A pubend's name says where it is: ``orders@lisbon/0`` is the first one of the stream orders at the broker lisbon.
 Pubends and brokers spread as subscriptions to topics no event has, so that everything that holds for subscriptions,
 confirming, recovering, going around failed brokers, holds for the way to a pubend or a broker as well (decision 0015).
 """
@@ -8,12 +7,12 @@ confirming, recovering, going around failed brokers, holds for the way to a pube
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
 
 from holdfast.filters.expression import Filter
 from holdfast.filters.topic import TopicPattern
+from holdfast.streams.pubend_names import owner_in, pubend_name, stream_in
 
 __all__ = [
     "broker_filter",
@@ -28,22 +27,6 @@ __all__ = [
 
 _PUBENDS: Final = "$pubend"
 _BROKERS: Final = "$broker"
-
-
-@lru_cache(maxsize=1024)
-def pubend_name(stream: str, broker: str, k: int) -> str:
-    """The name of a pubend."""
-    return f"{quote(stream, safe='')}@{quote(broker, safe='')}/{k}"
-
-
-def stream_in(pubend: str) -> str:
-    """The stream a pubend is of."""
-    return unquote(pubend.partition("@")[0])
-
-
-def owner_in(pubend: str) -> str:
-    """The broker a pubend is at, to which letters about it go."""
-    return unquote(pubend.partition("@")[2].rpartition("/")[0])
 
 
 def is_reserved(levels: Sequence[str]) -> bool:

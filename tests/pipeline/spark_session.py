@@ -1,0 +1,29 @@
+"""One Spark session for all tests of a process: it takes long to start."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import holdfast.pipeline
+
+
+@cache
+def spark() -> Any:
+    """On two threads, with as little around it as can be."""
+    return holdfast.pipeline.session(
+        "tests",
+        master="local[2]",
+        spark__sql__shuffle__partitions="2",
+        spark__sql__session__timeZone="UTC",
+        spark__python__worker__reuse="true",
+    )
+
+
+def load(network: Path, stream: str, **options: object) -> Any:
+    """The stream as a DataFrame."""
+    reader = spark().read.format("holdfast").option("network", str(network)).option("stream", stream)
+    for name, value in options.items():
+        reader = reader.option(name, str(value).lower() if isinstance(value, bool) else str(value))
+    return reader.load()
