@@ -139,7 +139,9 @@ def test_a_client_that_never_reads_costs_its_connection(
         head = slow.recv(1)  # the answer is on its way
         assert PUBEND in RemoteRanges("lisbon", address).ends(STREAM)
         with slow.makefile("rb") as stream:
+            deadline = time.monotonic() + 10
             while any(thread.name == "answer" for thread in threading.enumerate()):  # until it is given up
+                assert time.monotonic() < deadline
                 time.sleep(0.01)
             announced = json.loads(head + stream.readline())["bytes"]
             try:

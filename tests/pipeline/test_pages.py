@@ -74,11 +74,11 @@ def test_a_row_has_all_of_its_event(written: HandWritten) -> None:
 
 def test_a_value_of_another_type_is_null_in_a(written: HandWritten) -> None:
     written.publish({10: event(1, price=1, sym=True, hot=0, raw="text")})
-    written.publish({20: event(2, i=2.0)})
-    written.vouch(20)
-    found = rows(Ranges(written.folder), 20, columns=("a",), attributes=DECLARED)
+    written.publish({20: event(2, i=2.0), 30: event(3, i=True)})
+    written.vouch(30)
+    found = rows(Ranges(written.folder), 30, columns=("a",), attributes=DECLARED)
     absent = dict.fromkeys(DECLARED)
-    assert [row["a"] for row in found] == [{**absent, "i": 1}, absent]
+    assert [row["a"] for row in found] == [{**absent, "i": 1}, absent, absent]
 
 
 def test_gaps_and_silences_are_rows_for_who_wants_them(written: HandWritten) -> None:

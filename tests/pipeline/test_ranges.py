@@ -14,6 +14,7 @@ from hand_written import PUBEND, STREAM, HandWritten, events
 from holdfast.messages.ticks import Lost
 from holdfast.pipeline.errors import NoPubend, NotStable
 from holdfast.pipeline.ranges import End, Ranges
+from holdfast.storage.files import DiskFailed
 from holdfast.streams.pubend import RESTORED
 
 
@@ -156,3 +157,10 @@ def test_who_is_not_here_is_named(written: HandWritten) -> None:
     with pytest.raises(NoPubend, match="no pubend other@x/0 here"):
         list(ranges.scan("other@x/0", 0, 0))
     assert Ranges(written.folder / "nowhere").ends(STREAM) == {}
+
+
+def test_tables_that_cannot_be_read_are_no_broker_without_pubends(written: HandWritten) -> None:
+    (written.folder / "tables.sqlite").write_bytes(b"no database, though it was one")
+    (written.folder / "tables.sqlite-wal").unlink()
+    with pytest.raises(DiskFailed, match=r"tables\.sqlite: no copy could be read"):
+        Ranges(written.folder).ends(STREAM)

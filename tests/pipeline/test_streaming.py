@@ -63,6 +63,11 @@ def test_offsets_are_tokens_and_follow_events_and_gaps(written: HandWritten) -> 
     assert reader.latestOffset(offset(90), ReadAllAvailable()) == offset(90)
     assert reader.latestOffset(offset(95), ReadAllAvailable()) == offset(95)  # a subscriber's, behind silence
     assert reader.partitions(offset(90), offset(90)) == []
+    written.kept.incarnation = 2  # restored from a backup; ticks go on, and an offset does not go back
+    written.save()
+    assert reader.latestOffset(offset(95), ReadAllAvailable()) == offset(95)
+    written.kept.incarnation = 1
+    written.save()
     written.publish(events([100]))
     written.vouch(100)
     assert reader.latestOffset(offset(90), ReadAllAvailable()) == offset(100)

@@ -59,7 +59,7 @@ def test_an_encoder_that_has_seen_others_says_the_same(events: list[dict[str, Va
 
 
 def test_names_seen_once_are_kept_and_too_many_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.pipeline.variant.KEY_SETS_MAX", 2)
+    monkeypatch.setattr("holdfast.pipeline.variant.KEPT_MAX", 2)
     encoder = VariantEncoder()
     first = encoder.encode({"a": 1}).metadata
     assert encoder.encode({"a": 2}).metadata is first

@@ -10,21 +10,24 @@ read back is what was published [contracts.md §7].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from holdfast.events.value import Value
 
 __all__ = ["Variant", "VariantEncoder", "encoded"]
 
-KEY_SETS_MAX: Final = 10_000  #: kept; when there are more all are forgotten
+KEPT_MAX: Final = 10_000  #: sets of names, and texts; when there are more all are forgotten
+_KEPT_BYTES_MAX: Final = 32  #: longer texts seldom come twice
 _VERSION: Final = 1
 _SORTED: Final = 1 << 4  #: of metadata: the names ascend
 _TRUE, _FALSE = b"\x04", b"\x08"
 _SHORT_BYTES_MAX: Final = 63
 _SMALL_MAX: Final = 255  #: so many fields are counted by one byte
+
+_HEADERS: Final = [bytes((bits,)) for bits in range(256)]
 
 _int64: Final = Struct("<Bq").pack
 _double: Final = Struct("<Bd").pack
@@ -56,35 +59,60 @@ def _text(value: str) -> bytes:
     return _sized(_STRING, len(data)) + data
 
 
-_ENCODE: Final[dict[type, Callable[[Any], bytes]]] = {
-    bool: lambda value: _TRUE if value else _FALSE,
-    int: lambda value: _int64(_INT64, value),
-    float: lambda value: _double(_DOUBLE, value),
-    str: _text,
-    bytes: lambda value: _sized(_BINARY, len(value)) + value,
-}
-
-
 class VariantEncoder:
     """Makes Variants; not for several threads at a time."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, ...], _Names] = {}
+        self._texts: dict[str, bytes] = {}
 
     def encode(self, attributes: Mapping[str, Value]) -> Variant:
         """The attributes as an object."""
         key = tuple(attributes)
         names = self._names.get(key)
         if names is None:
-            if len(self._names) >= KEY_SETS_MAX:
-                self._names.clear()
-            names = self._names[key] = _names(key)
-        parts = [_ENCODE[type(value)](value) for value in map(attributes.__getitem__, names.ordered)]
-        ends = list(accumulate(map(len, parts), initial=0))
-        width = _width(ends[-1])
-        header = bytes((2 | (width - 1) << 2 | names.bits,))
-        value = b"".join((header, names.size, names.ids, _numbers(ends, width), *parts))
-        return Variant(value, names.metadata)
+            names = self._names[key] = _kept(self._names, _names(key))
+        texts = self._texts
+        parts: list[bytes] = []
+        ends = [0]
+        at = 0
+        for name in names.ordered:  # every event has several: what could be a call is none
+            value = attributes[name]
+            kind = type(value)
+            if kind is float:
+                part = _double(_DOUBLE, value)
+            elif kind is int:
+                part = _int64(_INT64, value)
+            elif kind is str:
+                part = texts.get(value) or self._text(value)  # type: ignore[arg-type]
+            elif kind is bool:
+                part = _TRUE if value else _FALSE
+            else:
+                part = _sized(_BINARY, len(value)) + value  # type: ignore[arg-type, operator]
+            parts.append(part)
+            at += len(part)
+            ends.append(at)
+        width = _width(at)
+        offsets = bytes(ends) if width == 1 else _numbers(ends, width)
+        header = _HEADERS[2 | (width - 1) << 2 | names.bits]
+        return Variant(b"".join((header, names.size, names.ids, offsets, *parts)), names.metadata)
+
+    def _text(self, value: str) -> bytes:
+        part = _text(value)
+        if len(part) <= _KEPT_BYTES_MAX:
+            self._texts[value] = _kept(self._texts, part)
+        return part
+
+
+_Key = TypeVar("_Key")
+_Thing = TypeVar("_Thing")
+
+
+def _kept(things: dict[_Key, _Thing], thing: _Thing) -> _Thing:
+    """Room for one more."""
+    if len(things) >= KEPT_MAX:
+        things.clear()
+    return thing
 
 
 def encoded(attributes: Mapping[str, Value]) -> Variant:

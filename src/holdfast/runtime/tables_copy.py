@@ -17,6 +17,7 @@ from typing import Final
 
 from holdfast.errors import EnvironmentsFault
 from holdfast.runtime.real_store import TABLES_FILE
+from holdfast.storage.files import DiskFailed
 from holdfast.storage.real_tables import RealTables
 
 __all__ = ["TablesCopy"]
@@ -38,23 +39,27 @@ class TablesCopy:
         self._tables: Mapping[str, Mapping[str, bytes]] | None = None
 
     def read(self) -> Mapping[str, Mapping[str, bytes]] | None:
-        """All rows by table; None if there are no tables, or they could not be read so far.
+        """All rows by table; None if there are no tables. If they cannot be read now, those of the last time.
 
-        Tables that are damaged keep their broker from starting, and are named then.
+        :raises DiskFailed: if they could never be read.
         """
+        problem: Exception | None = None
         for _ in range(ATTEMPTS):
             look = self._look()
             if look[0] is None:
                 return None
             if look == self._seen:
-                break
+                return self._tables
             try:
                 found = self._copied()
-            except (EnvironmentsFault, OSError):
-                continue  # they were changing
+            except (EnvironmentsFault, OSError) as error:
+                problem = error  # perhaps they were changing
+                continue
             if found is not None:
                 self._seen, self._tables = look, found
-                break
+                return found
+        if self._tables is None:
+            raise DiskFailed(TABLES_FILE, f"no copy could be read: {problem or 'it is written all the time'}")
         return self._tables
 
     def _look(self) -> _Look:
