@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,10 +18,12 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 from kept_logs import keep_everything, publish
 
 from durable_brokers import Brokers, brokers_in, patiently
+from holdfast.cli.free_ports import free_ports
 from holdfast.pipeline.remote import RemoteRanges
 from holdfast.pipeline.requests import ReadRequest
 from holdfast.runtime.addresses import Address
 from holdfast.streams.checkpoint_token import Token
+from running import Running, write_network
 
 PUBEND = "all@b1/0"
 LISTENS = "the log reader listens"
@@ -53,6 +56,11 @@ def reader_pids(brokers: Brokers, name: str = "b1") -> list[int]:
 async def wait_gone(pid: int) -> None:
     while Path(f"/proc/{pid}").exists():
         await asyncio.sleep(0.02)
+
+
+async def wait_all_gone(pids: list[int]) -> None:
+    for pid in pids:
+        await wait_gone(pid)
 
 
 @patiently
@@ -116,6 +124,25 @@ importlib.util.find_spec = lambda name, *more: None if name == "pyarrow" else fi
         said = [line for line in brokers.said("b1") if line["text"] == "there will be no log reader"]
         assert [line["level"] for line in said] == ["warning"]
         assert "pip install 'holdfast[spark]'" in said[0]["problem"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_up_has_a_reader_for_each_broker_and_leaves_none_behind(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    path, _ = write_network(tmp_path, "b1", guarantee="durable")
+    text = path.read_text()
+    for name, port in zip(("b1", "b2"), free_ports(2), strict=True):
+        text = text.replace(f'name = "{name}"\n', f'name = "{name}"\nreader = "127.0.0.1:{port}"\n')
+    path.write_text(text)
+    with Running("up", "--network", str(path)) as up:
+        said = up.wait_for(LISTENS, times=2)
+        readers = [
+            int(pid) for pid in re.findall(rf"{LISTENS} .*pid=(\d+)", said + up.wait_for("ready; connect"))
+        ]
+        assert len(set(readers)) == 2
+        up.tell(number)
+        asyncio.run(asyncio.wait_for(wait_all_gone(readers), 30))
 
 
 @pytest.mark.parametrize(

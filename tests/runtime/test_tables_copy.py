@@ -43,7 +43,7 @@ def test_every_copy_is_of_one_moment(tmp_path: Path, tables: RealTables) -> None
     writer = Thread(target=keep_writing, daemon=True)
     writer.start()
     copy = TablesCopy(tmp_path)
-    seen = set()
+    seen: set[bytes] = set()
     try:
         while len(seen) < 40:
             before = written
