@@ -26,7 +26,7 @@
     │   ├── NotTaken            storage/commits: records a log that is full, broken or closed has certainly not taken
     │   ├── NoLog, UnknownFormat, DamagedRecord, FileGone    storage: what a folder or a file of a log turned out to be
     │   ├── NotStable, Gap, CannotRead, ReaderUnreachable    pipeline/errors: between a log and a row
-    │   ├── NoJava, CannotExecute    pipeline/session, pipeline/preflight: what Spark needs and has not
+    │   ├── CannotExecute       pipeline/preflight: executors that lack something
     │   ├── CannotStore         runtime/disk: a folder of ours that cannot be read or written now
     │   └── DamagedFile         runtime/disk: a file of ours that cannot be read back
     └── DriverFailed            runtime/driver: a bug of ours stopped a node

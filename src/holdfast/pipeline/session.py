@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
+import tempfile
 from importlib.resources import files
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from holdfast.errors import EnvironmentsFault
 from holdfast.pipeline.preflight import check_executors
 from holdfast.pipeline.source import HoldfastSource
+from holdfast.pipeline.spark_session import java_home
 
-__all__ = ["NoJava", "register", "session"]
-
-
-class NoJava(EnvironmentsFault):
-    """Spark needs Java, and there is none."""
+__all__ = ["register", "session"]
 
 
 def session(app: str = "holdfast", *, master: str = "local[*]", **config: str) -> SparkSession:
@@ -26,14 +25,14 @@ def session(app: str = "holdfast", *, master: str = "local[*]", **config: str) -
     ``config`` are Spark's settings, with ``__`` for a dot: ``spark__driver__memory="4g"``. The Python of the executors
     is this one, unless ``PYSPARK_PYTHON`` says otherwise.
 
-    :raises NoJava: if there is none.
+    :raises NoSpark: if there is no Java.
+    :raises CannotExecute: as ``register``.
     """
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which(os.path.join(home, "bin", "java") if home else "java") is None:
-        where = f"in JAVA_HOME, {home}" if home else "on the path"
-        raise NoJava(
-            f"Spark needs Java 17 or newer, and there is none {where}; install a JDK, or set JAVA_HOME"
-        )
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    home = java_home(folder)
+    if home is not None:
+        os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app).master(master)
     for key, value in {

