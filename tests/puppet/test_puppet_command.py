@@ -61,11 +61,26 @@ def test_broken_promises_are_named_and_decide_the_exit_status_if_asked_to(
     scenario: Scenario, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = Violation("lost", "p#7 never reached u2 for s")
-    monkeypatch.setattr("holdfast.cli.puppet.check_all", lambda trace: [broken])
+    monkeypatch.setattr("holdfast.cli.puppet.check_all", lambda trace, slow: [broken])
     arguments = [*scenario(PAIR, SCRIPT), "--sim"]
     assert main(arguments) == 0
     assert main([*arguments, "--check"]) == 1
     assert capsys.readouterr().out.endswith("promises broken: 1\nlost: p#7 never reached u2 for s\n")
+
+
+def test_the_checkers_hear_which_subscribers_are_slow(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[set[str]] = []
+
+    def check_all(trace: object, slow: set[str]) -> list[Violation]:
+        heard.append(slow)
+        return []
+
+    monkeypatch.setattr("holdfast.cli.puppet.check_all", check_all)
+    main([*scenario(PAIR, SCRIPT), "--sim"])
+    main([*scenario(PAIR, "Slow u2 5\n" + SCRIPT), "--sim"])
+    assert heard == [set(), {"u2"}]
 
 
 @pytest.mark.parametrize(
