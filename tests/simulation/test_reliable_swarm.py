@@ -20,7 +20,7 @@ from holdfast.simulator.reliable_scenarios import NODES_MAX, draw_reliable
 from holdfast.simulator.reliable_swarm import Report, main, run_reliable, run_reliable_swarm
 from holdfast.simulator.run import simulate
 
-SECONDS = 38.0
+SECONDS = 30.0
 #: Far fewer than fit: a swarm that only limps is noticed, a slow machine is not.
 RUNS_MIN = 6
 
