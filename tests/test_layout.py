@@ -112,6 +112,18 @@ def test_no_lock_file_records_where_packages_come_from() -> None:
         assert not re.search(r"https?://|index-url|find-links", path.read_text()), path
 
 
+def conflicts_in(text: str) -> list[str]:
+    return re.findall(r"^(?:<{7} .*|={7}|>{7} .*)$", text, re.MULTILINE)
+
+
+def test_nothing_of_a_merge_is_left() -> None:
+    assert conflicts_in("a\n" + "<" * 7 + " HEAD\nb\n" + "=" * 7 + "\nc\n"), "a planted one is caught"
+    folders = [ROOT / name for name in ("docs", "examples", "src", "tests", "tools")]
+    pages = [*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*"))]
+    texts = [page for page in pages if page.suffix in (".md", ".py", ".toml", ".txt")]
+    assert [str(page) for page in texts if conflicts_in(page.read_text())] == []
+
+
 def test_every_runtime_dependency_is_pinned() -> None:
     for path in ROOT.glob("requirements*.txt"):
         for line in path.read_text().splitlines():

@@ -23,6 +23,7 @@ from holdfast.pipeline.remote import RemoteRanges
 from holdfast.pipeline.requests import ReadRequest
 from holdfast.runtime.addresses import Address
 from holdfast.streams.checkpoint_token import Token
+from raw_peer import wait_until
 from running import Running, write_network
 
 PUBEND = "all@b1/0"
@@ -54,8 +55,7 @@ def reader_pids(brokers: Brokers, name: str = "b1") -> list[int]:
 
 
 async def wait_gone(pid: int) -> None:
-    while Path(f"/proc/{pid}").exists():
-        await asyncio.sleep(0.02)
+    await wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 async def wait_all_gone(pids: list[int]) -> None:

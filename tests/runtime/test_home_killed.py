@@ -32,9 +32,7 @@ class Publishing:
             while not self._is_over.is_set():
                 sent.append(await publisher.send("t", {"i": len(sent)}, bytes(200), timeout=PATIENCE_S))
                 self._take(sent)
-                await asyncio.sleep(
-                    0.001
-                )  # about a thousand a second: what is asserted does not depend on it
+                await asyncio.sleep(0.001)  # its rate, not a wait: what is asserted does not depend on it
         self._take(sent)
 
     def _take(self, sent: list[holdfast.Sent]) -> None:

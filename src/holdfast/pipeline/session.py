@@ -1,20 +1,17 @@
-"""Spark, ready for Holdfast: a session that makes no noise, and the source made known to any session."""
+"""Spark, ready for Holdfast: a session with the source in it, and the source made known to any session."""
 
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
-import sys
 import tempfile
-from importlib.resources import files
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from holdfast.pipeline.preflight import check_executors
 from holdfast.pipeline.source import HoldfastSource
-from holdfast.pipeline.spark_session import java_home
+from holdfast.pipeline.spark_session import started
 
 __all__ = ["register", "session"]
 
@@ -30,18 +27,8 @@ def session(app: str = "holdfast", *, master: str = "local[*]", **config: str) -
     """
     folder = Path(tempfile.mkdtemp(prefix="holdfast-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    home = java_home(folder)
-    if home is not None:
-        os.environ["JAVA_HOME"] = home
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app).master(master)
-    for key, value in {
-        **_quiet(master),
-        **{key.replace("__", "."): text for key, text in config.items()},
-    }.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    settings = {key.replace("__", "."): text for key, text in config.items()}
+    spark = started(app, master, folder, settings)
     register(spark)
     return spark
 
@@ -53,15 +40,3 @@ def register(spark: SparkSession) -> None:
     """
     check_executors(spark)
     spark.dataSource.register(HoldfastSource)
-
-
-def _quiet(master: str) -> dict[str, str]:
-    log = files("holdfast.pipeline") / "log4j2.properties"
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
-    }
-    if master.startswith("local"):
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return settings

@@ -10,9 +10,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.errors import EnvironmentsFault
 
-__all__ = ["NoSpark", "java_home", "spark_session"]
+__all__ = ["NoSpark", "spark_session", "started"]
 
 #: Of the process that is embedded; windows and joins of 10^7 rows spill what does not fit.
 MEMORY: Final = "3g"
@@ -46,15 +47,25 @@ class NoSpark(EnvironmentsFault):
 
 @contextmanager
 def spark_session(master: str | None = None) -> Iterator[SparkSession]:
-    """A session, ended with the block.
+    """A session for one job, ended with the block; what its processes say is kept from the terminal.
 
     :raises NoSpark: if there is no Java, or Spark does not start.
     """
-    with tempfile.TemporaryDirectory(prefix="holdfast-spark-") as folder:
-        home = java_home(Path(folder))
-        with _said_to(Path(folder) / "said") as said:
+    with tempfile.TemporaryDirectory(prefix="holdfast-spark-") as name:
+        folder = Path(name)
+        settings = {
+            "spark.driver.memory": MEMORY,
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+            "spark.local.dir": str(folder / "spills"),
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+        }
+        with _said_to(folder / "said") as said:
             try:
-                session = _started(master, Path(folder), home)
+                session = started("holdfast", master or "local[*]", folder, settings)
+            except NoSpark:
+                raise
             except Exception as error:  # py4j and Spark raise whatever they like
                 raise NoSpark(f"Spark did not start: {error}\n{_end_of(said)}") from error
         try:
@@ -63,29 +74,36 @@ def spark_session(master: str | None = None) -> Iterator[SparkSession]:
             session.stop()
 
 
-def _started(master: str | None, folder: Path, java_home: str | None) -> SparkSession:
+def started(app: str, master: str, folder: Path, settings: Mapping[str, str]) -> SparkSession:
+    """A session that makes no noise. A Java that is made for it is in the folder, which has to outlive it.
+
+    :raises NoSpark: if there is no Java.
+    """
+    home = _java_home(folder)
+    if home is not None:
+        os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    if java_home is not None:
-        os.environ["JAVA_HOME"] = java_home
-    builder = SparkSession.builder.appName("holdfast").master(master or "local[*]")
-    settings = {
-        "spark.driver.memory": MEMORY,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.local.dir": str(folder / "spills"),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    }
-    for name, value in settings.items():
+    builder = SparkSession.builder.appName(app).master(master)
+    for name, value in {**_quiet(master), **settings}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
 
-def java_home(folder: Path) -> str | None:
+def _quiet(master: str) -> dict[str, str]:
+    log = files("holdfast.pipeline") / "log4j2.properties"
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
+    }
+    if master.startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def _java_home(folder: Path) -> str | None:
     """Where Spark finds Java, made in a folder if need be; None where it finds one by itself.
 
     :raises NoSpark: if there is none.
