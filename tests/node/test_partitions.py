@@ -392,3 +392,25 @@ def test_what_begins_beyond_a_partition_says_so_until_every_subscriber_knows_tha
         (Tag("B", 1, 1, is_crossed),),
         (),
     }
+
+
+@pytest.mark.parametrize(("late", "after"), [(300, 860), (450, 1000)])
+def test_b032_what_was_over_while_we_were_ending_it_is_over_when_we_cannot_go_on(
+    late: float, after: float
+) -> None:
+    """N and L cannot meet, and both tell F what their partition stopped; L is first, and N needs F no more."""
+    net, _ = tapped("S-N-L-F-G-P", 1)
+    net.crash("F", "G")
+    net.run(1000)
+    net.subscribe("S")
+    net.run(1000)
+    assert net.partial("S")
+    net.cut("N", "L")
+    net.run(1500)
+    net.slow("F", "N", late)
+    net.restart("F", "G")
+    net.run(after)
+    assert net.node("N").spread.partitions.open
+    net.heal("N", "L")
+    net.run(5000)
+    assert not net.node("N").spread.partitions.open

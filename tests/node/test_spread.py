@@ -247,3 +247,25 @@ def test_r050_a_publisher_that_only_a_subscriber_has_met_does_not_take_it_for_th
     net.restart("B", "C")
     net.run(4000)
     assert net.got("T") == net.got("S") != []
+
+
+def test_b024_what_a_later_life_has_made_stays_when_the_earlier_ends() -> None:
+    """B2 is cut off from B1: it learns of S's next life by P's subscriptions, before it hears that S has come."""
+    net, _ = tapped("S-B1-B2-P", 1)
+    net.subscribe("S")
+    net.run(500)
+    net.crash("S")
+    net.cut("B1", "B2")
+    net.cut("S", "B2")
+    net.run(900)
+    net.restart("S")
+    net.run(1000)
+    assert net.knowing()["B2"] == ["S.2#1"], "who is in a later life has ended the earlier one"
+    net.heal("B1", "B2")
+    for _ in range(2000):
+        net.run(1)
+        assert net.knowing()["B2"] == ["S.2#1"]
+    assert net.node("B2").reach["B1"].is_ready
+    net.publish("P")
+    net.run(500)
+    assert net.got("S") == ["P#1"]

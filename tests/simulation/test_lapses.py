@@ -54,6 +54,24 @@ def noticed(configuration: str, script: str) -> bool:
     return any("more have failed together than delta" in line for line in transcript.lines)
 
 
+def test_who_was_frozen_publishes_nothing_before_it_has_heard_who_wants_it() -> None:
+    """Both brokers forgot p while it was frozen, and u was told that nobody is missing.
+
+    What p was asked to publish meanwhile, "wanted by nobody" as far as it knew, is wanted by u.
+    """
+    script = (
+        "Wait 300\nFreeze p\nCrash b0\nCrash b1\nPublisher p Publish 3 Ontopic a Interval 5\nWait 900\n"
+        "Restart b0\nWait 600\nSubscriber u Subscribe # As all\nWait 100\nRestart b1\nWait 300\n"
+        "Unfreeze p\nWait 3000\nDrain 20000\n"
+    )
+    trace = simulated(row(1, brokers=2), script).trace
+    (subscribed,) = of_kind(trace, "subscribed")
+    assert not subscribed["partial"]
+    assert subscribed["t"] < of_kind(trace, "publish")[0]["t"]
+    assert numbers(trace, "deliver") == [1, 2, 3]
+    assert not check_all(trace)
+
+
 @pytest.mark.parametrize("delta", [0, 1, 2, 3])
 def test_a_lapse_is_noticed_where_more_than_delta_in_a_row_forget_and_nowhere_else(delta: int) -> None:
     inner = [f"b{i}" for i in range(1, delta + 2)]

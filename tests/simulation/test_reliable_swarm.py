@@ -55,6 +55,9 @@ ONCE_FAILED = (
     (3072, True),
     (3249, True),
     (3787, True),
+    (6555, True),
+    (6633, True),
+    (6866, True),
 )
 
 

@@ -83,6 +83,9 @@ class MemberCore(Host):
         self._relayed: set[int] = (
             set()
         )  #: numbers of events of reliable streams that are not known to be safe
+        self._unsent: list[
+            tuple[str, list[Publication]]
+        ] = []  #: on their streams, while nobody says who wants what
         self._published: int | None = None  #: the highest of them, ever
         self._lapses_marked = 0  #: how many lapses we had heard of when we last marked
         self._handing = Handing()
@@ -128,7 +131,7 @@ class MemberCore(Host):
         if self._over:
             return [Close(stimulus.connection, "over")] if isinstance(stimulus, Connected) else []
         self._now = now
-        effects = [*self._dials.due(now), *self._dial(self._take(stimulus, now), now)]
+        effects = [*self._dials.due(now), *self._dial(self._take(stimulus, now) + self._send_on(now), now)]
         effects += self._handing.hand_to(self._open_brokers())
         effects += self._report(now)
         effects += self._pausing.review(now)
@@ -201,15 +204,23 @@ class MemberCore(Host):
             self._excused_until = now + self.node.settings.detect_after_ns
             effects += self.node.become_publisher(now)
             self._dials.clear()
-        if found.reliable:
-            numbers = [each.n for some in found.reliable.values() for each in some]
-            if self._lapses_marked != self.node.lapses.heard:
-                effects += self._mark(min(numbers) - 1)
-            self._published = max(numbers)
-        for stream, each in found.reliable.items():
-            self._relayed.update(publication.n for publication in each)
-            effects += self.node.publish(stream, each)
-        return effects + self._handing.add(found.best_effort)
+        self._unsent += found.reliable.items()
+        return effects + self._send_on(now) + self._handing.add(found.best_effort)
+
+    def _send_on(self, now: Instant) -> list[Any]:
+        """Events of reliable streams begin once it is known who wants them: nobody else would miss them."""
+        if not self._unsent or not self.node.is_informed(now):
+            return []
+        unsent, self._unsent = self._unsent, []
+        numbers = [publication.n for _, some in unsent for publication in some]
+        effects: list[Any] = []
+        if self._lapses_marked != self.node.lapses.heard:
+            effects += self._mark(min(numbers) - 1)
+        self._published = max(numbers)
+        self._relayed.update(numbers)
+        for stream, some in unsent:
+            effects += self.node.publish(stream, some)
+        return effects
 
     # Subscribing
 

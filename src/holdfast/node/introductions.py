@@ -52,6 +52,11 @@ class Introductions:
         session.hear(now)
         return True
 
+    def is_silent(self, station: Station, now: Instant) -> bool:
+        """Whether somebody in session is about to be given up."""
+        session = None if station.connection is None else self._sessions.get(station.connection)
+        return session is None or session.is_silent(now)
+
     def tick(self, now: Instant) -> Effects:
         """Heartbeats to those who are owed one; the silent are given up."""
         effects: Effects = []

@@ -330,6 +330,17 @@ class Node:
             return any(station.has_told and station.place.role is Role.BROKER for station in stations)
         return all(map(self._is_heard, self.brokers_beside()))
 
+    def is_informed(self, now: Instant) -> bool:
+        """Whether a client knows who wants what: whoever can be reached has told it, and was heard of lately.
+
+        A process that was frozen may find sessions that ended long ago on the other side, and what it has not been
+        told since would be missing from its table.
+        """
+        told = [station for station in self.reach.stations.values() if station.has_told]
+        if not told or not all(map(self._is_heard, self.brokers_beside())):
+            return False
+        return not any(self.introductions.is_silent(station, now) for station in told)
+
     def brokers_beside(self) -> list[Station]:
         """The neighbours that are brokers."""
         return self.brokers_beyond(self.name)
@@ -397,18 +408,21 @@ class Node:
                 return self.plane.on_confirmations(station, message)
             case Subscribe() | Heal() | Lore(rows=[_, *_]) if not self.settings.spreads:
                 raise Breach(f"{type(message).__name__} where subscriptions do not spread")
-            case Subscribe():
-                return self.spread.on_subscribe(station, message)
+            case Subscribe(subscription):
+                effects = self.visitors.on_told(station, [subscription], now)
+                return effects + self.spread.on_subscribe(station, message)
             case Confirmed():
                 return self.spread.on_confirmed(station, message)
             case Unsubscribe():
                 return self.spread.on_unsubscribe(station, message)
             case Withdrawn():
                 return self.spread.on_withdrawn(station, message)
-            case Lore():
-                return self.spread.on_lore(station, message)
-            case Heal():
-                return self.spread.on_heal(station, message)
+            case Lore(rows):
+                effects = self.visitors.on_told(station, [row.subscription for row in rows], now)
+                return effects + self.spread.on_lore(station, message)
+            case Heal(rows=rows):
+                effects = self.visitors.on_told(station, [row.subscription for row in rows], now)
+                return effects + self.spread.on_heal(station, message)
             case Healed():
                 return self.spread.on_healed(station, message)
             case Crossed():

@@ -58,3 +58,4 @@ class HealRound(Round):
     partition: Partition = field(kw_only=True)
     rows: Sequence[Known] = field(kw_only=True)
     is_lead: bool = field(kw_only=True)
+    cleared_by: str | None = None  #: who has told us meanwhile that it is over

@@ -136,7 +136,7 @@ class Spread:
         effects: Effects = []
         if isinstance(under_way, HealRound) and under_way.is_lead and not frontier.endpoints:
             del self._rounds[key]  # the fragment is lost again: it is begun anew when somebody there is met
-            return effects
+            return self._on_abandoned(under_way)
         under_way.stalled_at = None
         for endpoint in frontier.endpoints:
             if endpoint.name in under_way.asked:
@@ -153,6 +153,11 @@ class Spread:
             return effects
         del self._rounds[key]
         return effects + self._end(under_way, frontier.fragments)
+
+    def _on_abandoned(self, under_way: HealRound) -> Effects:
+        """It will not end here; what others said of it counts."""
+        teller = None if under_way.cleared_by is None else self._reach.get(under_way.cleared_by)
+        return [] if teller is None else self.upgrades.on_cleared(teller, Cleared(under_way.partition))
 
     def _frontier(self, under_way: Round) -> Frontier:
         if isinstance(under_way, HealRound) and under_way.is_lead:

@@ -18,7 +18,7 @@ from holdfast.node.interest import Interest, named
 from holdfast.node.interests import Interests
 from holdfast.node.partitions import Partitions
 from holdfast.node.reach import Reach
-from holdfast.node.rounds import Round
+from holdfast.node.rounds import HealRound, Round
 from holdfast.node.settings import NodeSettings
 from holdfast.node.station import Station
 from holdfast.overlay.transport import Send, TransportEffect
@@ -268,7 +268,10 @@ class Upgrades:
 
     def on_cleared(self, sender: Station, message: Cleared) -> Effects:
         """Every subscriber knows that a partition is over."""
-        if ("heal", message.partition) in self._rounds:
+        under_way = self._rounds.get(("heal", message.partition))
+        if isinstance(under_way, HealRound) and under_way.is_lead:
+            under_way.cleared_by = sender.name
+        if under_way is not None:
             return []  # it is being told anew, and will be over again
         if message.partition in self.partitions.open:
             return self._on_over(sender, message.partition)

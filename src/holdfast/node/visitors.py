@@ -6,9 +6,11 @@ when it is met. A life of a client that is over stays so, whatever else is told.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from holdfast.clock import Instant
+from holdfast.identity import SubscriptionId
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Join, Leave, Role
 from holdfast.messages.session import Farewell, Hello, Kind
@@ -82,6 +84,21 @@ class Visitors:
         if station.connection is not None:
             effects += self._node.introductions.part(station.connection, Farewell.TAKEN_OVER, later, now)
         return effects + self.on_leave(sender, Leave(client, station.place.incarnation, later), now)
+
+    def on_told(self, sender: Station, told: Iterable[SubscriptionId], now: Instant) -> Effects:
+        """Somebody tells of subscriptions: whoever made one in a later life has ended the earlier one.
+
+        A publisher may tell of them that comes before the news of their client. If the earlier life ended only then,
+        it would take its station with it, and whatever is there for the later one.
+        """
+        lives: dict[str, int] = {}
+        for each in told:
+            if each.subscriber != sender.name:  # whose life is known by its session
+                lives[each.subscriber] = max(each.incarnation, lives.get(each.subscriber, 0))
+        effects: Effects = []
+        for client, incarnation in lives.items():
+            effects += self.end_earlier_life(client, incarnation, sender, now)
+        return effects
 
     def pass_on(self, message: Join | Leave, sender: Station | None) -> Effects:
         """Tell everybody in session, but not back."""
