@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast.cli import status as module
-from holdfast.cli.admin_page import NoAnswer
+from holdfast.runtime.admin_page import NoAnswer
 from holdfast.cli.main import main
 from holdfast.cli.status import Answer, rates_between
 from holdfast.cli.words import duration

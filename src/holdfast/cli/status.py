@@ -15,13 +15,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.admin_page import NoAnswer, status_page
 from holdfast.cli.arguments import seconds
 from holdfast.cli.console import OutputConsole, foreign
 from holdfast.cli.durable_view import DurableView
 from holdfast.cli.status_overlay import OverlayView
 from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.cli.words import duration
+from holdfast.runtime.admin_page import NoAnswer, status_page
 from holdfast.runtime.network_file import BrokerEntry, Network
 
 __all__ = ["Answer", "Rates", "add_arguments", "ask_once", "client_count", "rates_between"]

@@ -12,7 +12,6 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from holdfast.cli.admin_page import NoAnswer, Unwilling, tell_broker
 from holdfast.cli.connection import tell
 from holdfast.cli.console import OutputConsole, foreign
 from holdfast.cli.durable_view import DurableView, Log, date_of
@@ -21,6 +20,7 @@ from holdfast.cli.status import Answer, ask_once
 from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.cli.words import counted, duration, listed, moment, sized
 from holdfast.messages.streams import Guarantee
+from holdfast.runtime.admin_page import NoAnswer, Unwilling, tell_broker
 from holdfast.runtime.network_file import Network, StreamEntry
 
 __all__ = ["add_arguments", "asked", "told_silent"]

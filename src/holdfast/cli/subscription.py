@@ -1,7 +1,4 @@
-"""`holdfast subscription ls|show|seek|rm`: the durable subscriptions of a network, who reads them, and how far.
-
-A durable subscription is kept by one broker; while it moves to another, by both, and the later one counts.
-"""
+"""`holdfast subscription ls|show|seek|rm`: the durable subscriptions of a network, who reads them, and how far."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from holdfast.cli.admin_page import NoAnswer, Unwilling, subscriptions_page, tell_broker
 from holdfast.cli.connection import tell
 from holdfast.cli.console import OutputConsole, foreign
 from holdfast.cli.durable_view import SECOND, date_of
@@ -23,7 +19,8 @@ from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.cli.words import counted, duration, listed, moment, plain
 from holdfast.messages.streams import Guarantee
-from holdfast.runtime.network_file import BrokerEntry, Network
+from holdfast.runtime.admin_page import NoAnswer, Unwilling, tell_broker
+from holdfast.runtime.kept_subscriptions import KeptSubscriptions, kept_subscriptions
 from holdfast.runtime.operator import InvalidStart, seek_to
 
 __all__ = ["add_arguments"]
@@ -49,17 +46,7 @@ def add_arguments(commands: Any) -> None:
         parser.set_defaults(run=run)
 
 
-class Found(NamedTuple):
-    """What the brokers of a network keep, and who did not say."""
-
-    network: Network
-    kept: list[dict[str, Any]]  #: the one that counts of each name, by name
-    copies: dict[str, list[str]]  #: by name all brokers that keep it
-    silent: dict[str, str]  #: by broker why it did not answer
-    at_silent: list[dict[str, Any]]  #: what others know of those
-
-
-def _found(options: argparse.Namespace) -> Found:
+def _found(options: argparse.Namespace) -> KeptSubscriptions:
     """Ask everybody.
 
     :raises Failure: if no stream is durable.
@@ -68,54 +55,24 @@ def _found(options: argparse.Namespace) -> Found:
     network = loaded_network(options)
     if all(stream.guarantee is not Guarantee.DURABLE for stream in network.streams):
         raise Failure(f"{network.path}: no stream is durable, so there are no durable subscriptions")
-    pages = asyncio.run(_ask_all(network))
-    if all(isinstance(page, str) for page in pages.values()):
-        raise Trouble(f"no broker of {network.name} answers: {next(iter(pages.values()))}")
-    kept: dict[str, dict[str, Any]] = {}
-    copies: dict[str, list[str]] = {}
-    elsewhere: dict[str, dict[str, Any]] = {}
-    silent = {name: page for name, page in pages.items() if isinstance(page, str)}
-    for name, page in pages.items():
-        if isinstance(page, str):
-            continue
-        for each in page["subscriptions"]:
-            copies.setdefault(each["name"], []).append(name)
-            if each["name"] not in kept or each["epoch"] > kept[each["name"]]["epoch"]:
-                kept[each["name"]] = {**each, "clock": page["clock"]}
-        elsewhere |= {each["name"]: each for each in page["elsewhere"] if each["broker"] in silent}
-    lost = [each for name, each in sorted(elsewhere.items()) if name not in kept]
-    return Found(network, [kept[name] for name in sorted(kept)], copies, silent, lost)
+    found = asyncio.run(kept_subscriptions(network))
+    if len(found.silent) == len(network.brokers):
+        raise Trouble(f"no broker of {network.name} answers: {next(iter(found.silent.values()))}")
+    return found
 
 
-async def _ask_all(network: Network) -> dict[str, Mapping[str, Any] | str]:
-    """By broker what it keeps, or why it does not say."""
-
-    async def ask(broker: BrokerEntry) -> Mapping[str, Any] | str:
-        if broker.admin is None:
-            return "it has no admin address in the file"
-        try:
-            return await subscriptions_page(broker.admin)
-        except NoAnswer as error:
-            return str(error)
-
-    pages = await asyncio.gather(*map(ask, network.brokers))
-    return {broker.name: page for broker, page in zip(network.brokers, pages, strict=True)}
-
-
-def _tell_silent(found: Found) -> int:
+def _tell_silent(found: KeptSubscriptions) -> int:
     for name, problem in found.silent.items():
         tell(f"{name} does not answer: {problem}; what it keeps is missing here")
     return int(bool(found.silent))
 
 
-def _named(found: Found, name: str) -> dict[str, Any]:
-    for each in found.kept:
-        if each["name"] == name:
-            return each
-    for each in found.at_silent:
-        if each["name"] == name:
-            broker = each["broker"]
-            raise Trouble(f"{name} is kept by {broker}, which does not answer: {found.silent[broker]}")
+def _named(found: KeptSubscriptions, name: str) -> dict[str, Any]:
+    if (each := found.named(name)) is not None:
+        return each
+    if (lost := found.at_silent_named(name)) is not None:
+        broker = lost["broker"]
+        raise Trouble(f"{name} is kept by {broker}, which does not answer: {found.silent[broker]}")
     _tell_silent(found)
     raise Failure(f"there is no durable subscription {name!r}; holdfast subscription ls shows all")
 
@@ -242,7 +199,7 @@ def _rm(options: argparse.Namespace) -> int:
     return _tell_silent(found)
 
 
-def _tell(found: Found, brokers: Sequence[str], path: str, wish: Mapping[str, Any]) -> None:
+def _tell(found: KeptSubscriptions, brokers: Sequence[str], path: str, wish: Mapping[str, Any]) -> None:
     for name in brokers:
         admin = found.network.broker(name).admin
         assert admin is not None

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from holdfast.cli.admin_page import NoAnswer, is_ready, status_page
 from holdfast.cli.children import Children, Death
 from holdfast.cli.targets import add_network_arguments, loaded_network
+from holdfast.runtime.admin_page import NoAnswer, is_ready, status_page
 from holdfast.runtime.logs import FORMATS
 from holdfast.runtime.network_document import BROKER_VARIABLES
 from holdfast.runtime.network_file import Network
