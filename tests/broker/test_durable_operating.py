@@ -32,6 +32,33 @@ def test_an_operator_moves_a_subscription_that_nobody_reads() -> None:
     assert desk.got(desk.reader("u", incarnation=3, durable="mine")) == [3]
 
 
+def test_a_subscription_that_nobody_reads_is_advanced_and_never_moved_back() -> None:
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2), publish("p", 3), publish("p", 4))
+    first, second, _ = [tick for tick, _ in desk.events(reader)]
+    desk.lose(reader)
+    desk.wait(SECOND)
+    desk.step(Operate(1, Seek("mine", None, {OWN: second}, forward=True)))
+    desk.step(Operate(2, Seek("mine", None, {OWN: first}, forward=True)))
+    desk.step(Operate(3, Seek("mine", None, {}, forward=True)))
+    assert [each.problem for each in desk.operated] == [None, None, None]
+    desk.restart()
+    desk.wait(3 * SECOND)
+    assert desk.got(desk.reader("u", incarnation=3, durable="mine")) == [4]
+
+
+def test_a_subscription_that_is_moved_is_in_use() -> None:
+    desk = Desk(expire_after_ns=5 * SECOND)
+    desk.publisher("p", 1)
+    desk.lose(desk.reader("u", durable="mine"))
+    for _ in range(3):
+        desk.wait(4 * SECOND)
+        assert desk.rows(READERS) == ["mine"]
+        desk.step(Operate(1, Seek("mine", None, {}, forward=True)))
+    desk.wait(6 * SECOND)
+    assert desk.rows(READERS) == []
+
+
 @pytest.mark.parametrize(
     ("action", "problem"),
     [

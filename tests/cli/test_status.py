@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from holdfast.cli import status as module
-from holdfast.runtime.admin_page import NoAnswer
 from holdfast.cli.main import main
 from holdfast.cli.status import Answer, rates_between
 from holdfast.cli.words import duration
 from holdfast.runtime.addresses import Address
+from holdfast.runtime.admin_page import NoAnswer
 from holdfast.runtime.network_file import BrokerEntry, read_network
 from running import PATIENCE_S, Running, write_network
 

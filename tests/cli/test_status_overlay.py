@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.runtime.admin_page import status_page
 from holdfast.cli.status_overlay import OverlayView
+from holdfast.runtime.admin_page import status_page
 from holdfast.runtime.network_file import Network, read_network
 from running import PATIENCE_S, Running, write_network
 

@@ -58,7 +58,7 @@ def test_what_is_said_is_meant() -> None:
     [
         ("strem", "x", "option strem: is not known; did you mean stream?"),
         ("zzz", "x", "expected one of network, stream"),
-        ("subscription", "x", "option subscription: does not exist yet"),
+        ("subscription", "x", "option subscription: is for streams, not for batches"),
         ("maxEventsPerTrigger", "5", "is for streams, not for batches"),
         ("filter", "a WHERE", "option filter: line 1, column 8"),
         ("attributes", "price", "declares no attribute; expected such as"),
@@ -92,6 +92,12 @@ def test_two_ways_to_say_one_thing_are_one_too_many() -> None:
         read(onGap="row", failOnDataLoss="true")
     with pytest.raises(BadOption, match="is for batches, not for streams"):
         read_options({**LEAST, "endingOffsets": "latest"}, STREAMING)
+
+
+def test_a_stream_may_be_read_as_a_subscription() -> None:
+    assert read_options({**LEAST, "subscription": "lake"}, STREAMING).subscription == "lake"
+    with pytest.raises(BadOption, match="option subscription: "):
+        read_options({**LEAST, "subscription": ""}, STREAMING)
 
 
 def test_names_of_attributes_may_be_quoted() -> None:

@@ -22,6 +22,8 @@ from spark_session import spark
 from durable_brokers import brokers_in, patiently
 from holdfast.pipeline.options import STREAMING, read_options
 from holdfast.pipeline.streaming import HoldfastStreamReader
+from holdfast.runtime.kept_subscriptions import kept_subscriptions
+from holdfast.runtime.network_file import read_network
 from holdfast.streams.checkpoint_token import Place, Token
 
 NETWORK = """
@@ -156,3 +158,33 @@ async def test_a_live_network_is_followed_exactly_through_killed_readers_and_wit
         assert sorted(batches) == list(range(len(batches))), "a batch without rows"
         assert max(batches.values()) <= 400
         assert await asyncio.to_thread(numbers_in, tmp_path) == list(range(1_000))
+
+
+@patiently
+async def test_a_named_query_pins_what_it_has_not_had_and_acknowledges_what_it_has(tmp_path: Path) -> None:
+    """Of the last batch of a run Spark commits nothing; that it asks once more says the same."""
+    with brokers_in(tmp_path, {"b1": None}, readers=True) as brokers:
+        await brokers.start("b1")
+
+        async def run(*, checkpoint: Path) -> None:
+            started = query(brokers.file, checkpoint, "all", subscription="mine")
+            running = started.trigger(availableNow=True).start()
+            assert await asyncio.to_thread(running.awaitTermination, PATIENCE_S)
+
+        async def acknowledged() -> dict[str, int]:
+            found = await kept_subscriptions(read_network(brokers.file))
+            mine = found.named("mine")
+            assert mine is not None
+            return {each["pubend"]: each["acknowledged"] for each in mine["places"]}
+
+        await run(checkpoint=tmp_path)  # it begins now, and there is nothing
+        first = await publish(brokers, "b1", range(100))
+        [pubend] = first
+        assert (await acknowledged())[pubend] < first[pubend].tick, "it is pinned while nobody reads"
+        await run(checkpoint=tmp_path)
+        assert (await acknowledged())[pubend] == first[pubend].tick
+        assert await asyncio.to_thread(numbers_in, tmp_path) == list(range(100))
+        await publish(brokers, "b1", range(100, 150))
+        anew = tmp_path / "anew"
+        await run(checkpoint=anew)
+        assert await asyncio.to_thread(numbers_in, anew) == list(range(100, 150)), "where it was acknowledged"

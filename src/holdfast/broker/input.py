@@ -41,6 +41,7 @@ class Seek:
     durable: str
     tick: Tick | None = None
     places: Mapping[str, Tick] | None = None  #: by pubend; one that is not named begins at its origin
+    forward: bool = False  #: nothing is read twice: where it is farther, or is not told where, it stays
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ __all__ = [
     "CannotRead",
     "Gap",
     "NoPubend",
+    "NoSubscription",
     "NotStable",
     "ReaderUnreachable",
     "code_of",
@@ -31,6 +32,10 @@ class BadRequest(CallersFault):
 
 class NoPubend(CallersFault):
     """A pubend that is not at the broker that was asked."""
+
+
+class NoSubscription(EnvironmentsFault):
+    """The durable subscription of a query cannot be had, or is not the query's any more."""
 
 
 class NotStable(EnvironmentsFault):

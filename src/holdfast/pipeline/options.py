@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal
 
+from holdfast.client.errors import InvalidOption
+from holdfast.client.options import check_name
 from holdfast.errors import FilterError, InvalidEvent
 from holdfast.events.timestamp import time_from_text
 from holdfast.filters.parse import parse_filter
@@ -34,9 +36,7 @@ BOTH: Final = (
     "localSegments",
 )
 BATCH: Final = (*BOTH, "endingOffsets", "endingTimestamp")
-STREAMING: Final = (*BOTH, "maxEventsPerTrigger", "maxBytesPerTrigger")
-#: Those of the contract that do not exist yet.
-TO_COME: Final = ("subscription",)
+STREAMING: Final = (*BOTH, "maxEventsPerTrigger", "maxBytesPerTrigger", "subscription")
 
 PARTITIONS_MAX: Final = 10_000
 
@@ -61,6 +61,8 @@ class Options:
     local: bool
     events_max: int | None
     bytes_max: int | None
+    subscription: str | None
+    is_start_given: bool  #: else a subscription that is there goes on where it is
 
 
 def read_options(given: Mapping[str, str], allowed: tuple[str, ...]) -> Options:
@@ -86,6 +88,8 @@ def read_options(given: Mapping[str, str], allowed: tuple[str, ...]) -> Options:
         said.flag("localSegments"),
         said.number("maxEventsPerTrigger", 2**63 - 1),
         said.number("maxBytesPerTrigger", 2**63 - 1),
+        said.subscription(),
+        "startingOffsets" in said.text or "startingTimestamp" in said.text,
     )
 
 
@@ -93,7 +97,7 @@ class _Said:
     """The text of each option, under the name it has here."""
 
     def __init__(self, given: Mapping[str, str], allowed: tuple[str, ...]) -> None:
-        names = {name.lower(): name for name in (*BATCH, *STREAMING, *TO_COME)}
+        names = {name.lower(): name for name in (*BATCH, *STREAMING)}
         self.text: dict[str, str] = {}
         for key, text in given.items():
             name = names.get(key.lower())
@@ -101,8 +105,6 @@ class _Said:
                 near = get_close_matches(key.lower(), names, n=1)
                 hint = f"did you mean {names[near[0]]}?" if near else f"expected one of {', '.join(allowed)}"
                 raise BadOption(key, f"is not known; {hint}")
-            if name in TO_COME:
-                raise BadOption(name, "does not exist yet")
             if name not in allowed:
                 kind = "streams, not for batches" if allowed is BATCH else "batches, not for streams"
                 raise BadOption(name, f"is for {kind}")
@@ -143,6 +145,16 @@ class _Said:
             case "ignore":
                 return "ignore"
         return "fail"
+
+    def subscription(self) -> str | None:
+        """A durable name."""
+        name = self.text.get("subscription")
+        try:
+            if name is not None:
+                check_name("subscription", name)
+        except InvalidOption as error:
+            raise BadOption("subscription", str(error)) from error
+        return name
 
     def filter(self) -> str | None:
         text = self.text.get("filter")

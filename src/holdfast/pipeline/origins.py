@@ -18,10 +18,10 @@ from holdfast.pipeline.remote import RemoteRanges
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest
 from holdfast.runtime.addresses import Address
 from holdfast.runtime.broker_process import STORE_FOLDER
-from holdfast.runtime.network_file import BrokerEntry, NetworkFileError, read_network
+from holdfast.runtime.network_file import BrokerEntry, Network, NetworkFileError, read_network
 from holdfast.streams.pubend_names import owner_in
 
-__all__ = ["Origin", "Origins", "origins_of"]
+__all__ = ["Origin", "Origins", "network_at", "origins_of"]
 
 _WILDCARDS = ("0.0.0.0", "::")
 
@@ -96,15 +96,23 @@ class Origins:
         }
 
 
+def network_at(path: Path) -> Network:
+    """What a network file says.
+
+    :raises BadOption: if it cannot be used.
+    """
+    try:
+        return read_network(path)
+    except NetworkFileError as error:
+        raise BadOption("network", str(error)) from error
+
+
 def origins_of(network: Path, stream: str, *, local: bool) -> Origins:
     """Where a stream of a network file is read.
 
     :raises BadOption: if the file cannot be used, or says too little.
     """
-    try:
-        found = read_network(network)
-    except NetworkFileError as error:
-        raise BadOption("network", str(error)) from error
+    found = network_at(network)
     entry = next((each for each in found.streams if each.name == stream), None)
     if entry is None:
         names = ", ".join(each.name for each in found.streams)

@@ -2,7 +2,7 @@
 
 Spark's offset is a checkpoint token, as text. It follows events and gaps, not silence: a stream on which nothing
 happens makes no empty batches. What is between two offsets is the same rows whenever it is read, as long as the log has
-them; Spark keeps the offsets in its own checkpoint, and nothing is pinned here.
+them; Spark keeps the offsets in its own checkpoint, and nothing is pinned here, unless a ``subscription`` is named.
 
 How much a batch may hold is decided by asking the readers how far so many events go. Those pubends come first that are
 farthest behind, so that none waits for ever.
@@ -23,8 +23,9 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from holdfast.messages.ticks import ORIGIN, Tick
+from holdfast.pipeline.acknowledging import Acknowledging
 from holdfast.pipeline.options import Options
-from holdfast.pipeline.origins import Origins, origins_of
+from holdfast.pipeline.origins import Origins, network_at, origins_of
 from holdfast.pipeline.planning import TickRange, placed, ranges_between, token_of
 from holdfast.pipeline.reading import task_of
 from holdfast.pipeline.requests import ReachRequest
@@ -42,13 +43,18 @@ class HoldfastStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Options) -> None:
         self._options = options
         self._origins = origins_of(options.network, options.stream, local=options.local)
+        self._acknowledging = _acknowledging_of(options)
         self._target: dict[str, Tick] | None = None
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802  # Spark's name, as those below
         """Where a query begins that has no checkpoint."""
         ends = self._origins.ends()
-        start = placed(self._options.start, ends, self._options.stream, "startingOffsets")
-        return {TOKEN: str(token_of(start, ends))}
+        mine = None if self._acknowledging is None else self._acknowledging.place()
+        offset = self._options.start if mine is None or self._options.is_start_given else mine
+        start = token_of(placed(offset, ends, self._options.stream, "startingOffsets"), ends)
+        if self._acknowledging is not None and mine is None:
+            self._acknowledging.make(start)
+        return {TOKEN: str(start)}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """What the options say; of two limits Spark knows one, and both are kept."""
@@ -65,6 +71,10 @@ class HoldfastStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Mapping[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
         """As far as the limit goes; the start itself, if there is nothing new."""
         token = Token.parse(start[TOKEN])
+        if self._acknowledging is not None:
+            self._acknowledging.acknowledge(
+                token
+            )  # what is before it is done with, and may never be committed
         ends = self._origins.ends()
         last = {pubend: end.last for pubend, end in ends.items()}
         if self._target is not None:
@@ -76,6 +86,11 @@ class HoldfastStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if tick > begin.get(pubend, ORIGIN):
                 token = token.advanced(pubend, Place(ends[pubend].incarnation, tick))
         return {TOKEN: str(token)}
+
+    def commit(self, end: Mapping[str, str]) -> None:
+        """Everything up to here is done with."""
+        if self._acknowledging is not None:
+            self._acknowledging.acknowledge(Token.parse(end[TOKEN]))
 
     def _limits(self, limit: ReadLimit) -> tuple[int, int]:
         """Events and bytes."""
@@ -91,6 +106,12 @@ class HoldfastStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of one."""
         return task_of(self._options, self._origins).rows(TickRange(*partition.value))
+
+
+def _acknowledging_of(options: Options) -> Acknowledging | None:
+    if options.subscription is None:
+        return None
+    return Acknowledging(network_at(options.network), options.stream, options.subscription, options.filter)
 
 
 def _places(offset: Mapping[str, str]) -> dict[str, Tick]:

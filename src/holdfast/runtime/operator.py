@@ -3,6 +3,7 @@
 ::
 
     POST /subscriptions/seek   {"name": NAME, "to": "now" | "earliest" | TIME | TOKEN}
+    POST /subscriptions/advance {"name": NAME, "upto": TOKEN}    as seek, and never back
     POST /subscriptions/end    {"name": NAME}
     POST /streams/forget       {"broker": NAME, "stream": NAME | null}
 
@@ -80,6 +81,11 @@ class _Seek(msgspec.Struct, forbid_unknown_fields=True):
     to: str
 
 
+class _Advance(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    upto: str
+
+
 class _End(msgspec.Struct, forbid_unknown_fields=True):
     name: str
 
@@ -89,7 +95,7 @@ class _Forget(msgspec.Struct, forbid_unknown_fields=True):
     stream: str | None = None
 
 
-_Wish = TypeVar("_Wish", _Seek, _End, _Forget)
+_Wish = TypeVar("_Wish", _Seek, _Advance, _End, _Forget)
 
 
 class Operator:
@@ -105,6 +111,7 @@ class Operator:
         """For the admin port."""
         return {
             "/subscriptions/seek": self._seek,
+            "/subscriptions/advance": self._advance,
             "/subscriptions/end": self._end,
             "/streams/forget": self._forget,
         }
@@ -123,6 +130,17 @@ class Operator:
             return await self._do(seek_to(wish.name, wish.to))
         except InvalidStart as error:
             return Answer.text(HTTPStatus.BAD_REQUEST, str(error))
+
+    async def _advance(self, body: bytes) -> Answer:
+        wish = _read(body, _Advance)
+        if isinstance(wish, Answer):
+            return wish
+        try:
+            token = Token.parse(wish.upto)
+        except InvalidToken as error:
+            return Answer.text(HTTPStatus.BAD_REQUEST, str(error))
+        places = {pubend: place.tick for pubend, place in token.items()}
+        return await self._do(Seek(wish.name, None, places, forward=True))
 
     async def _end(self, body: bytes) -> Answer:
         wish = _read(body, _End)

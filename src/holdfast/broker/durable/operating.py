@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.seeking import Seeking
 from holdfast.broker.effect import Operated
 from holdfast.broker.input import End, ForgetBroker, Operate, Seek
 from holdfast.messages.durable import Ousted
@@ -27,6 +28,7 @@ class Operating:
 
     def __init__(self, plane: DurablePlane, expire_after_ns: int | None) -> None:
         self._plane = plane
+        self._seeking = Seeking(plane)
         self._expire_after = None if expire_after_ns is None else expire_after_ns // 1_000
 
     def on_wish(self, wish: Operate) -> None:
@@ -57,7 +59,10 @@ class Operating:
         if not reader.is_confirmed or reader.awaited:
             awaited = ", ".join(reader.awaited) or "the network"
             return f"{wish.durable!r} waits for {awaited}: try again when that is there"
-        self._plane.readers.seek(reader, wish.tick, wish.places)
+        if wish.forward:
+            self._seeking.advance(reader, wish.places or {})
+            return None
+        self._seeking.seek(reader, wish.tick, wish.places)
         self._say("a durable subscription was moved", reader)
         return None
 

@@ -15,10 +15,8 @@ from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.records import (
-    HOSTED,
     PlaceRow,
     ReaderRow,
-    change,
 )
 from holdfast.broker.durable.saving import Saving
 from holdfast.broker.settings import Settings
@@ -28,7 +26,7 @@ from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import Acknowledge, Ousted, Saved
 from holdfast.messages.subscriptions import Durable, Partition, Refused, Resume
-from holdfast.messages.ticks import ORIGIN, Tick, Version
+from holdfast.messages.ticks import Tick, Version
 from holdfast.node.interest import Interest
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
@@ -250,28 +248,6 @@ class Readers:
     def _say(self, port: ClientPort, connection: int, message: Saved) -> None:
         if port.connection == connection:
             self._network.emit(Send(connection, [message]))
-
-    def seek(self, reader: Reader, tick: Tick | None, places: Mapping[str, Tick] | None) -> None:
-        """Let a reader that is away go on elsewhere: behind a tick, behind places, or from now.
-
-        It begins here anew, as if it came from another broker with a token: what the filtering log has forgotten
-        meanwhile is filtered once more.
-        """
-        for course in self._network.courses_for(reader.filter):
-            constream = course.hosted.constream
-            if constream is None or reader.number not in constream:
-                continue
-            position = constream.handed if tick is None else tick
-            reader.presented = None  # what its client last said counts no more
-            if places is not None:
-                position = places.get(course.pubend, ORIGIN)
-            constream.remove(reader.number)
-            course.hosted.install(reader, position)
-            reader.pins[course.pubend] = course.hosted.number + 1
-            self.places.touch(reader, course)
-            if course.hosted.pin(position):
-                self._saving.add(change(HOSTED, course.pubend, course.hosted.row()))
-        self.places.save_reader(reader)
 
     # Leaving
 

@@ -1,0 +1,66 @@
+"""Durable subscriptions that go on elsewhere in their streams while nobody reads them.
+
+One that is moved begins there anew, as if it came from another broker with a token: what the filtering log has
+forgotten meanwhile is filtered once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.records import HOSTED, change
+from holdfast.messages.ticks import ORIGIN, Tick
+from holdfast.streams.constream import Constream
+
+if TYPE_CHECKING:
+    from holdfast.broker.durable.plane import DurablePlane
+
+__all__ = ["Seeking"]
+
+
+class Seeking:
+    """Of one broker's."""
+
+    def __init__(self, plane: DurablePlane) -> None:
+        self._plane = plane
+
+    def seek(self, reader: Reader, tick: Tick | None, places: Mapping[str, Tick] | None) -> None:
+        """Let a reader go on behind a tick, behind places, or from now."""
+        for course, constream in self._stands(reader):
+            position = constream.handed if tick is None else tick
+            if places is not None:
+                position = places.get(course.pubend, ORIGIN)
+            self._move(reader, course, constream, position)
+        self._save(reader)
+
+    def advance(self, reader: Reader, places: Mapping[str, Tick]) -> None:
+        """Somebody who reads the logs themselves has had everything up to these places; nothing is moved back."""
+        for course, constream in self._stands(reader):
+            position = places.get(course.pubend, ORIGIN)
+            if position > constream.released_by(reader.number):
+                self._move(reader, course, constream, position)
+        self._save(reader)
+
+    def _stands(self, reader: Reader) -> Iterator[tuple[Course, Constream]]:
+        """Where a reader has a place."""
+        for course in self._plane.courses_for(reader.filter):
+            constream = course.hosted.constream
+            if constream is not None and reader.number in constream:
+                yield course, constream
+
+    def _move(self, reader: Reader, course: Course, constream: Constream, position: Tick) -> None:
+        constream.remove(reader.number)
+        course.hosted.install(reader, position)
+        reader.pins[course.pubend] = course.hosted.number + 1
+        self._plane.readers.places.touch(reader, course)
+        if course.hosted.pin(position):
+            self._plane.saving.add(change(HOSTED, course.pubend, course.hosted.row()))
+
+    def _save(self, reader: Reader) -> None:
+        """What its client last said counts no more; and somebody has a use for it."""
+        reader.presented = None
+        reader.away_since = self._plane.clock
+        self._plane.readers.places.save_reader(reader)
