@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from bare_node import Bare
 from harness import Net
 from schedules import leftovers, tapped
 from wiretap import Wiretap
@@ -414,3 +417,40 @@ def test_b032_what_was_over_while_we_were_ending_it_is_over_when_we_cannot_go_on
     net.heal("N", "L")
     net.run(5000)
     assert not net.node("N").spread.partitions.open
+
+
+def test_r056_tags_at_a_brokers_own_subscriptions_are_those_of_a_member(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What plain clients are told: also of a publisher that was a partition by itself, and comes without a tag."""
+    tags: list[tuple[Tag, ...]] = []
+
+    def on_local(self: Bare, *delivery: Any) -> list[Any]:
+        tags.append(delivery[-1])
+        return []
+
+    monkeypatch.setattr(Bare, "on_local", on_local)
+    net, _ = tapped("B1-B2-B3-B4-B5-P", 1)  # so far away that the trail does not name P
+    net.subscribe("B1")
+    net.run(500)
+    net.publish("P")
+    net.run(100)
+    own = SubscriptionId("B1", 1, 1)
+    net.node("B1").spread.partitions.add(Partition("B9", 1, 2, ("P",)), own)
+    net.publish("P")
+    net.run(100)
+    assert tags == [(), (Tag("B9", 1, 2, True),)]
+
+
+def test_b031_of_what_is_over_a_publisher_is_asked_once_and_again_after_the_next() -> None:
+    partitions = Partitions("S", 1)
+    first, second = Partition("N", 1, 1, ("A", "P")), Partition("N", 1, 2, ("A", "P"))
+    plain = [Tag("N", 1, 1, False), Tag("N", 1, 2, False)]
+    partitions.remember_over(first)
+    assert partitions.tags_at_edge("P", ()) == ()
+    assert partitions.tags_at_edge("P", ()) == ()
+    assert partitions.tags_at_edge("P", (plain[0],)) == (), "it was past it"
+    partitions.remember_over(second)
+    assert partitions.tags_at_edge("P", (plain[1],)) == (plain[1],)
+    assert partitions.tags_at_edge("P", ()) == ()
+    assert partitions.tags_at_edge("P", (plain[1],)) == ()

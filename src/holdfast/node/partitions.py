@@ -52,6 +52,7 @@ class Partitions:
         self.crossings: dict[Partition, Crossing] = {}
         self._barred: dict[tuple[str, int, int], set[str]] = {}  #: publishers heard with the barred tag
         self._over: dict[Partition, None] = {}  #: those last known to be over, for who was away then
+        self._past: set[str] = set()  #: publishers that are past all of those, and came without a tag since
 
     def is_over(self, partition: Partition) -> bool:
         """Whether it is remembered to be over."""
@@ -60,6 +61,7 @@ class Partitions:
     def remember_over(self, partition: Partition) -> None:
         """It is over; the one known so for longest is forgotten."""
         self._over[partition] = None
+        self._past.clear()
         if len(self._over) > OVER_MAX:
             del self._over[next(iter(self._over))]
 
@@ -126,6 +128,8 @@ class Partitions:
         or not tagged, is the end. Somebody who was away may tag with what he does not know to be over. A publisher that
         was the whole of a partition, and comes with no word of it, is in its next life: it knew of us from the first.
         """
+        if not tags and not self.open and (not self._over or publisher in self._past):
+            return tags
         open_keys = {_key(partition) for partition in self.open}
         over_keys = {_key(partition) for partition in self._over} - open_keys
         reborn = [_key(partition) for partition in self.open if partition.fragment == (publisher,)]
@@ -145,6 +149,8 @@ class Partitions:
         for key in over_keys:
             if key not in found:
                 self._barred.setdefault(key, set()).add(publisher)
+        if not found:
+            self._past.add(publisher)
         for key in [each for each in self._barred if each not in open_keys and each not in over_keys]:
             del self._barred[key]
         return tuple(seen)

@@ -212,7 +212,7 @@ class Plane:
         self._last += len(batch)
         self.counters.accepted += len(batch)
         shares: dict[Station, Share] = {}
-        tags_here = self._tags_here(batch.publications[0].publisher, tags) if tags else tags
+        tags_here = self._tags_here(batch.publications[0].publisher, tags)
         for port in self._everybody(len(batch)) if events is None else self._gather(events):
             at, subscriptions = port.take_share()
             share = Share(at, subscriptions)
