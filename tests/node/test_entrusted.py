@@ -7,10 +7,10 @@ import pytest
 from by_hand import ByHand, publish
 from holdfast.broker.settings import Stream
 from holdfast.identity import SubscriptionId
-from holdfast.messages.overlay import DepthAck, Holding
+from holdfast.messages.overlay import DepthAck, Holding, Join, Leave, Role
 from holdfast.messages.publications import Accepted
 from holdfast.messages.streams import Guarantee
-from holdfast.messages.subscriptions import Known
+from holdfast.messages.subscriptions import Known, Lore
 from holdfast.node.settings import Acknowledge
 
 RELIABLE = (Stream("all", ("#",), guarantee=Guarantee.RELIABLE),)
@@ -61,11 +61,44 @@ def test_if_nobody_knows_that_the_subscribers_broker_lives_delta_others_are_enou
     assert world.broker.node.plane.held == 2, "the broker holds it on"
 
 
-def test_what_somebody_beyond_has_let_go_is_accepted_though_who_is_nearer_lacks_it() -> None:
+@pytest.mark.parametrize("arrived", [0, 1])
+def test_what_somebody_beyond_has_let_go_is_accepted_though_who_is_nearer_lacks_it(arrived: int) -> None:
+    """Also if nobody knows whether he lives now."""
     world, near, publisher = chain(1)
     world.say(publisher, publish("p", 1))
-    holds(world, near, Holding("far", 1, "b", 1, 1, 1))
+    holds(world, near, Holding("far", 1, "b", 1, arrived, 1))
     assert accepted(world, publisher)[-1] == 1
+
+
+def test_every_way_counts_and_the_last_of_a_batch() -> None:
+    """Two subscribers' brokers in two directions; what came together is accepted together."""
+    world = ByHand(["left", "right"], streams=RELIABLE, delta=1)
+    ways = {
+        name: world.neighbour(name, [Known(SubscriptionId(name, 1, 1), "#", ())])
+        for name in ("left", "right")
+    }
+    publisher = world.client("p")
+    world.say(publisher, publish("p", 1, 2, 3))
+    holds(world, ways["left"], Holding("left", 1, "b", 1, 3, 0))
+    assert accepted(world, publisher) == []
+    holds(world, ways["right"], Holding("right", 1, "b", 1, 2, 0))
+    assert accepted(world, publisher) == []
+    holds(world, ways["right"], Holding("right", 1, "b", 1, 3, 0))
+    assert accepted(world, publisher) == [3]
+
+
+def test_who_has_left_for_good_is_not_waited_for() -> None:
+    """u is a member at near, one hop behind it, and is expelled."""
+    world, near, publisher = chain(1)
+    world.say(near, Join("u", Role.SUBSCRIBER, "near", None, 1))
+    world.say(near, Lore((Known(SubscriptionId("u", 1, 1), "#", ("u",)),)))
+    for n in (1, 2):
+        world.say(publisher, publish("p", n))
+        holds(world, near, Holding("near", 1, "b", 1, n, 0), Holding("u", 1, "b", 1, 1, 0))
+    assert accepted(world, publisher) == [1], "u lives, and lacks 2"
+    world.say(near, Leave("u", 1, "expelled"))
+    assert accepted(world, publisher) == [1, 2]
+    assert world.broker.node.plane.held == 2, "for far, of which nobody knows"
 
 
 def test_with_delta_0_its_own_broker_is_enough() -> None:
