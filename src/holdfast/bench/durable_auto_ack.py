@@ -65,7 +65,7 @@ def auto_acknowledge(scale: DurableScale) -> Finding:
     for count in CONSUMERS:
         found[count] = [_commits_per_second(scale, count) for _ in range(scale.repetitions)]
     medians = {count: sorted(rates)[len(rates) // 2] for count, rates in found.items()}
-    data = [(count, i, f"{rate:.1f}") for count, rates in found.items() for i, rate in enumerate(rates)]
+    data = [(count, i, round(rate, 1)) for count, rates in found.items() for i, rate in enumerate(rates)]
     summary = [(count, rate, rate / count, f"{PAPER.get(count, '')}") for count, rate in medians.items()]
     rates = [medians[count] for count in CONSUMERS]
     return Finding(

@@ -28,7 +28,7 @@ def chain_finding(outcomes: list[Outcome], brokers: int) -> Finding:
         "Delay along a chain (E1.1)",
         ("what", "run", "p50 µs", "p99 µs"),
         [
-            (variant, i, f"{p50:.1f}", f"{p99:.1f}")
+            (variant, i, round(p50, 1), round(p99, 1))
             for variant in medians
             for i, (p50, p99) in enumerate(zip(medians[variant].runs, tails[variant].runs, strict=True))
         ],

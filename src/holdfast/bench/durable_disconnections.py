@@ -61,7 +61,7 @@ def disconnections(plan: DisconnectionsPlan) -> Finding:
         "durable-disconnections",
         "Disconnections (E1.3)",
         ("t", "latestDelivered ms", "released ms", "catching up"),
-        [(s.t, f"{s.delivered_ms:.3f}", f"{s.released_ms:.3f}", s.catching_up) for s in found.samples],
+        [(s.t, round(s.delivered_ms, 3), round(s.released_ms, 3), s.catching_up) for s in found.samples],
         ("subscriber", "away from, s", "missed", "caught up in, s", "released moved while away, ms"),
         [
             (name, at, plan.away_s * plan.crowd.per_second, seconds, _released_moved(found, at, plan.away_s))

@@ -39,7 +39,7 @@ def filtering_finding(found: dict[str, list[Cost]], events: int) -> Finding:
         "The filtering log (E1.4)",
         ("way", "run", "cpu µs/event", "bytes/event", "wall µs/event"),
         [
-            (way, i, f"{cost.cpu_us:.3f}", f"{cost.written:.1f}", f"{cost.wall_us:.3f}")
+            (way, i, round(cost.cpu_us, 3), round(cost.written, 1), round(cost.wall_us, 3))
             for way, costs in found.items()
             for i, cost in enumerate(costs)
         ],

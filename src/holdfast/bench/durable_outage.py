@@ -63,7 +63,7 @@ def broker_outage(plan: OutagePlan, real: list[Outage], real_down_s: float) -> F
         "durable-outage",
         "A broker's outage (E1.6)",
         ("t", "latestDelivered ms", "released ms", "catching up"),
-        [(s.t, f"{s.delivered_ms:.3f}", f"{s.released_ms:.3f}", s.catching_up) for s in found.samples],
+        [(s.t, round(s.delivered_ms, 3), round(s.released_ms, 3), s.catching_up) for s in found.samples],
         (
             "world",
             "subscribers",

@@ -82,7 +82,7 @@ def scaling(costs: Costs, work: dict[int, Work]) -> Finding:
             "events/s, disconnecting",
             "PHB idle %",
         ),
-        [tuple(f"{cell:.1f}" for cell in row) for row in rows],
+        [tuple(round(cell, 1) for cell in row) for row in rows],
         (
             "brokers",
             "subscribers",

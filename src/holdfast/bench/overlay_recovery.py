@@ -54,11 +54,15 @@ def recovery(plan: RecoveryPlan) -> Finding:
         for (timeout, hops), heard in distant.items()
     ]
     columns = ("part", "case", "knows all, s", "all neighbours open, s")
+    data: list[tuple[str | int | float, ...]] = [
+        ("a", rate, nodes, "", "", round(heard, 3)) for (rate, nodes), (heard, _) in several.items()
+    ]
+    data += [("b", "", "", timeout, hops, round(heard, 3)) for (timeout, hops), heard in distant.items()]
     return Finding(
         "recovery",
         "Time to recover (E0.4)",
-        columns,
-        rows,
+        ("part", "events/s", "nodes", "timeout ms", "hops", "knows all, s"),
+        data,
         columns,
         rows,
         [*_several_checks(several), *_distant_checks(distant, plan)],

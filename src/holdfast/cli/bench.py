@@ -16,9 +16,12 @@ from rich.table import Table
 from holdfast.bench.figure import figure_rows, put_section
 from holdfast.bench.matching import Job, Measurement, jobs, measure_all
 from holdfast.bench.report import COLUMNS, FIGURE_COLUMNS, figures, markdown, rows
+from holdfast.bench.router import router_finding
 from holdfast.cli.bench_durable import add_durable
+from holdfast.cli.bench_finding import add_results, check_results, put_result
 from holdfast.cli.bench_overlay import add_overlay
 from holdfast.cli.bench_peers import add_peers
+from holdfast.cli.bench_sesdad import add_sesdad
 from holdfast.cli.failure import Failure
 from holdfast.cli.progress import progress
 
@@ -26,7 +29,7 @@ __all__ = ["add_arguments"]
 
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast bench matching|network|overlay|peers …`."""
+    """`holdfast bench matching|network|overlay|sesdad|durable|peers …`."""
     group = commands.add_parser("bench", help="measure")
     benchmarks = group.add_subparsers(title="benchmarks", required=True)
     matching = benchmarks.add_parser(
@@ -35,6 +38,7 @@ def add_arguments(commands: Any) -> None:
     matching.add_argument(
         "--largest", type=int, default=1_000_000, metavar="N", help="leave out larger sizes"
     )
+    add_results(matching)
     matching.set_defaults(run=run_matching)
     network = benchmarks.add_parser(
         "network", help="brokers as real processes, a bare loop and a bare echo; the simulator"
@@ -47,6 +51,7 @@ def add_arguments(commands: Any) -> None:
     )
     network.set_defaults(run=run_network)
     add_overlay(benchmarks)
+    add_sesdad(benchmarks)
     add_durable(benchmarks)
     add_peers(benchmarks)
     for benchmark in (matching, network):
@@ -62,6 +67,7 @@ def run_matching(options: argparse.Namespace) -> int:
     if not programme:
         raise Failure(f"--largest {options.largest}: nothing is that small; expected 1000 or more")
     _check_page(options.markdown)
+    check_results(options)
     measured: list[Measurement] = []
     with progress(beside_output=not options.json) as shown:
         task = shown.add_task("", total=len(programme))
@@ -75,6 +81,7 @@ def run_matching(options: argparse.Namespace) -> int:
         _show("Matching", COLUMNS, rows(measured), figure_rows(figures(measured)))
     if options.markdown is not None:
         put_section(options.markdown, "Matching", markdown(measured, "holdfast bench matching"))
+    put_result(options, router_finding(measured), "E2.3", "holdfast bench matching")
     return 0
 
 

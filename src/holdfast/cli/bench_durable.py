@@ -14,6 +14,7 @@ from rich.table import Table
 
 from holdfast.bench.figure import figure_rows, put_section
 from holdfast.bench.report import FIGURE_COLUMNS
+from holdfast.cli.bench_finding import add_results, check_results, put_result, show_finding
 from holdfast.cli.failure import Failure
 from holdfast.cli.progress import progress
 from holdfast.cli.termination import terminated_like_interrupted
@@ -54,6 +55,7 @@ def add_durable(benchmarks: Any) -> None:
     )
     durable.add_argument("--json", action="store_true", help="one JSON object per measurement")
     durable.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables into this page too")
+    add_results(durable)
     durable.set_defaults(run=run_durable)
 
 
@@ -68,6 +70,9 @@ def run_durable(options: argparse.Namespace) -> int:
             raise Failure(f"--{name} {folder}: there is no such folder")
     if options.markdown is not None and not options.markdown.parent.is_dir():
         raise Failure(f"--markdown {options.markdown}: there is no folder {options.markdown.parent}")
+    check_results(options)
+    if options.results is not None and options.experiment is None:
+        raise Failure("--results: the report has experiments; expected --experiment, too")
     scale = DurableScale(options.data)
     scale = scale.quick() if options.quick else scale
     try:
@@ -110,27 +115,22 @@ def _measure(options: argparse.Namespace, scale: Any) -> int:
 def _explore(options: argparse.Namespace, scale: Any) -> int:
     from holdfast.bench.durable_experiments import DURABLE_EXPERIMENTS
     from holdfast.bench.durable_finding import experiment_markdown
-    from holdfast.bench.overlay_finding import CHECK_COLUMNS
 
     with progress(beside_output=True) as shown:
         shown.add_task(options.experiment, total=None)
         finding = DURABLE_EXPERIMENTS[options.experiment](scale)
     written = finding.write(options.out)
-    _show(finding.title, finding.columns, finding.summary_rows())
-    _show("What is claimed", CHECK_COLUMNS, finding.check_rows())
-    _console().print(finding.remark, highlight=False)
-    _console().print(f"{len(finding.data):,} rows written to {written}", highlight=False)
+    show_finding(finding)
+    sys.stdout.write(f"{len(finding.data):,} rows written to {written}\n")
+    command = f"holdfast bench durable --experiment {options.experiment}{' --quick' if options.quick else ''}"
+    put_result(options, finding, options.experiment, command, "quick" if options.quick else "full")
     if options.markdown is not None:
         put_section(options.markdown, finding.title, experiment_markdown(finding, options.experiment))
     return 0 if finding.holds else 1
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else 160)
 
 
 def _show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
         table.add_row(*row)
-    _console().print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)

@@ -33,6 +33,7 @@ COMMANDS: Final = (
     "network",
     "filter",
     "match",
+    "cost",
     "log",
     "puppet",
     "audit",

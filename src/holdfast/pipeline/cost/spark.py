@@ -1,0 +1,72 @@
+"""Portions tallied by Spark's workers, one task each: what comes back are the counts, and no event moves.
+
+The filters are sent to every executor once; each Python worker makes one matching index of them and keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from holdfast.errors import CallersFault, HoldfastError
+from holdfast.pipeline.cost.engine import index_of
+from holdfast.pipeline.cost.portions import BadLine, Portion
+from holdfast.pipeline.cost.tally import Tally, tally
+from holdfast.pipeline.errors import CannotRead
+from holdfast.pipeline.preflight import check_executors
+from holdfast.pipeline.spark_session import spark_session
+
+__all__ = ["tally_in", "tally_with_spark"]
+
+_SCHEMA = pa.schema([("tally", pa.binary()), ("problem", pa.string()), ("is_ours", pa.bool_())])
+_DDL = "tally BINARY, problem STRING, is_ours BOOLEAN"
+
+
+def tally_with_spark(
+    portions: Sequence[Portion], filters: tuple[str, ...], held: int, master: str | None
+) -> list[Tally]:
+    """In a session of its own."""
+    with spark_session(master) as spark:
+        check_executors(spark)
+        return tally_in(spark, portions, filters, held)
+
+
+def tally_in(
+    spark: SparkSession, portions: Sequence[Portion], filters: tuple[str, ...], held: int
+) -> list[Tally]:
+    """In a session that there is.
+
+    :raises CallersFault: if something in the history is no event.
+    :raises CannotRead: if a portion could not be read where its task ran.
+    """
+    if not portions:
+        return []
+    sent = spark.sparkContext.broadcast((filters, list(portions)))
+
+    def tallied(batches: Iterator[Any]) -> Iterator[Any]:
+        texts, places = sent.value
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield _row(places[number], texts, held)
+
+    rows = spark.range(0, len(portions), 1, len(portions)).mapInArrow(tallied, _DDL).collect()
+    sent.destroy()
+    for row in rows:
+        if row.problem is not None:
+            raise BadLine(row.problem) if row.is_ours else CannotRead(row.problem)
+    return [msgspec.msgpack.decode(row.tally, type=Tally) for row in rows]
+
+
+def _row(portion: Portion, filters: tuple[str, ...], held: int) -> Any:
+    """One portion's counts, or what is wrong with it: an exception would come back as pages of Java."""
+    try:
+        found = msgspec.msgpack.encode(tally(index_of(filters), held, portion.batches()))
+        values: tuple[bytes | None, str | None, bool] = (found, None, False)
+    except (HoldfastError, OSError) as error:
+        values = (None, str(error), isinstance(error, CallersFault))
+    arrays = [pa.array([value], field.type) for value, field in zip(values, _SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
