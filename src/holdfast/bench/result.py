@@ -74,6 +74,14 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         return [self._number(name, cell) for cell in self.column(name)]
 
+    def data_rows(self) -> list[dict[str, Cell]]:
+        """The data, each row by the names of its columns."""
+        return [dict(zip(self.data_columns, row, strict=True)) for row in self.data]
+
+    def summary_rows(self) -> list[dict[str, Cell]]:
+        """The table, likewise."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.summary]
+
     def found(self, column: str, where: dict[str, Cell]) -> float:
         """A number of the table, in the row whose cells are these.
 
@@ -82,8 +90,7 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name in (column, *where):
             if name not in self.columns:
                 raise BadResult(f"{self.experiment}: the table has no column {name!r}")
-        for row in self.summary:
-            cells = dict(zip(self.columns, row, strict=True))
+        for cells in self.summary_rows():
             if all(cells[name] == cell for name, cell in where.items()):
                 return self._number(column, cells[column])
         raise BadResult(f"{self.experiment}: the table has no row with {where}")
@@ -159,6 +166,8 @@ def _read(path: Path) -> Result:
     if result.version != VERSION:
         raise BadResult(f"{path}: version {result.version}; expected {VERSION}")
     for columns, rows in ((result.data_columns, result.data), (result.columns, result.summary)):
+        if not rows:
+            raise BadResult(f"{path}: without rows of {', '.join(columns)}")
         for row in rows:
             if len(row) != len(columns):
                 raise BadResult(f"{path}: a row of {len(row)} cells for {len(columns)} columns: {row}")

@@ -2,7 +2,8 @@
 
 E3.2: what each link carries, with flooding and with filtering, in each order. E3.3: the same script ever faster; below
 200 ms between two events the paper's program crashed. In total order a stream of ours has to be logged, at its
-sequencer, and its links carry silence where nothing is wanted, by flooding too; the other runs are best-effort.
+sequencer: it floods only to where subscribers are, and what goes to the sequencer first is no copy of an event there,
+but a request to publish it, and not counted. The other runs are best-effort.
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ def links(plan: SesdadPlan) -> Finding:
         [(policy.routing, policy.order, sums[policy]) for policy in POLICIES],
         [_saving(sums, order) for order in ("NO", "FIFO", "TOTAL")],
         f"Virtual time: six brokers, {2 * plan.events} events on two topics, {INTERVAL_MS} ms apart; copies of events "
-        "from broker to broker, by the numbers of their sites. In total order events go to the sequencer, at site 0, "
-        "first; the stream is a durable one then, the others are best-effort.",
+        "from broker to broker, by the numbers of their sites. In total order the stream is durable: it floods only to "
+        "where subscribers are, and the way to the sequencer, at site 0, is not counted; the others are best-effort.",
     )
 
 

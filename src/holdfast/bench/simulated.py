@@ -72,5 +72,5 @@ SIMULATED: Final[dict[str, str]] = {
 def simulated_result(experiment: str, size: Size) -> Result:
     """Run one, now."""
     finding = (_FULL if size == "full" else _QUICK)[experiment]()
-    command = SIMULATED[experiment] if size == "full" else "holdfast report --run quick"
+    command = SIMULATED[experiment] if size == "full" else "holdfast report --simulate quick"
     return result_of(finding, experiment, command, size)

@@ -37,6 +37,7 @@ COMMANDS: Final = (
     "log",
     "puppet",
     "audit",
+    "report",
     "bench",
 )
 
