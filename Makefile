@@ -18,7 +18,7 @@ check: $(VENV)/develop
 	$(RUN)mypy
 
 bench: $(VENV)/develop compile
-	$(RUN)holdfast bench matching --markdown docs/benchmarks.md
+	$(RUN)holdfast bench matching --markdown docs/benchmarks.md --results docs/experiments/results
 	$(RUN)holdfast bench network --markdown docs/benchmarks.md
 	$(RUN)holdfast bench durable --data . --markdown docs/benchmarks.md
 

@@ -11,6 +11,8 @@
     │   ├── ScenarioError       scenarios/language: a configuration or script, likewise
     │   ├── TraceError          scenarios/trace: a line that is no line of a trace; pipeline/audit/traces: likewise
     │   ├── ChronicleError      pipeline/audit/chronicle: a run without its beginning, or its end
+    │   ├── BadLine             pipeline/cost/stretches: a line of a history that is no event
+    │   ├── BadResult           bench/result: a file that is no result of an experiment
     │   ├── BadOption, BadRequest, NoPubend    pipeline/errors: of the Spark source, or of a log reader
     │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
     │   └── InvalidUrl, InvalidOption, Closed                    client/errors; InvalidToken  streams/checkpoint_token

@@ -17,8 +17,8 @@ from holdfast.filters.text import filter_text
 from holdfast.pipeline.cost.costs import costs_of
 from holdfast.pipeline.cost.coverings import FILTERS_MAX, coverings
 from holdfast.pipeline.cost.engine import choose, index_of, tally_history
-from holdfast.pipeline.cost.history import portions_of
-from holdfast.pipeline.cost.portions import BadLine, LocalTicks, line_portions
+from holdfast.pipeline.cost.history import stretches_of
+from holdfast.pipeline.cost.stretches import BadLine, LocalTicks, line_stretches
 from holdfast.pipeline.cost.tally import Count, Tally, added, tally
 
 
@@ -27,15 +27,15 @@ def test_counts_are_those_of_naive_matching(tmp_path: Path, seed: int) -> None:
     filters, history = drawn(seed, 12, 150)
     texts = [filter_text(each) for each in filters]
     path = put_lines(tmp_path / "events.jsonl", history)
-    assert tally_history(portions_of([path], None), texts, 9, "local") == by_hand(filters, 9, history)
+    assert tally_history(stretches_of([path], None), texts, 9, "local") == by_hand(filters, 9, history)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 4_096, 1 << 20])
-def test_portions_of_any_size_add_up(tmp_path: Path, size: int) -> None:
+def test_stretches_of_any_size_add_up(tmp_path: Path, size: int) -> None:
     filters, history = drawn(99, 6, 60)
     path = put_lines(tmp_path / "events.jsonl", history)
     index = index_of(tuple(filter_text(each) for each in filters))
-    parts = [tally(index, 4, portion.batches()) for portion in line_portions(path, size)]
+    parts = [tally(index, 4, stretch.batches()) for stretch in line_stretches(path, size)]
     assert added(parts, 6) == by_hand(filters, 4, history)
     assert added(reversed(parts), 6) == by_hand(filters, 4, history), "in any order"
 
@@ -78,14 +78,14 @@ def test_without_times_there_are_no_rates() -> None:
     assert (costs.seconds, costs.held[0].events_per_second, costs.held[0].covered_by) == (None, None, None)
 
 
-def test_a_line_that_is_no_event_is_named_wherever_its_portion_begins(tmp_path: Path) -> None:
+def test_a_line_that_is_no_event_is_named_wherever_its_stretch_begins(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"topic": "a"}\n\n{"topic": "b"}\n{"topik": "c"}\n')
     with pytest.raises(BadLine, match=r"events\.jsonl, line 4: topik"):
-        tally_history(line_portions(path, 5), ["#"], 1, "local")
+        tally_history(line_stretches(path, 5), ["#"], 1, "local")
     path.write_bytes(b'{"topic": "a"}\n{"topic": "\xff"}\n')
     with pytest.raises(BadLine, match=r"line 2: not UTF-8"):
-        tally_history(portions_of([path], None), ["#"], 1, "local")
+        tally_history(stretches_of([path], None), ["#"], 1, "local")
 
 
 # Logs
@@ -102,7 +102,7 @@ def test_the_log_of_a_broker_is_history_too(tmp_path: Path, written: HandWritten
     written.publish(published)
     written.vouch(10_000_000)
     for folder in (tmp_path / "data", tmp_path / "data" / "streams"):
-        found = tally_history(portions_of([folder], STREAM), ["# WHERE i >= 6000000", "nowhere"], 2, "local")
+        found = tally_history(stretches_of([folder], STREAM), ["# WHERE i >= 6000000", "nowhere"], 2, "local")
         assert (found.events, found.seconds, found.gaps) == (10, 9.0, 0)
         assert [count.matches for count in found.counts] == [5, 0]
         assert found.event_bytes == by_hand([], 0, list(published.values())).event_bytes
@@ -113,8 +113,8 @@ def test_what_a_log_has_lost_is_said(written: HandWritten) -> None:
     written.write([30], [b"no event"])
     written.vouch(30)
     written.release(10)
-    portion = LocalTicks(written.folder, PUBEND, 0, 30)
-    found = tally(index_of(("#",)), 1, portion.batches())
+    stretch = LocalTicks(written.folder, PUBEND, 0, 30)
+    found = tally(index_of(("#",)), 1, stretch.batches())
     assert (found.events, found.gaps) == (1, 2), "released, and damaged"
 
 
@@ -130,7 +130,7 @@ def test_what_is_no_history_is_named(
     tmp_path: Path, written: HandWritten, name: str, stream: str | None, problem: str
 ) -> None:
     with pytest.raises(CallersFault, match=problem):
-        portions_of([tmp_path / name], stream)
+        stretches_of([tmp_path / name], stream)
 
 
 def test_small_histories_are_counted_here(tmp_path: Path, written: HandWritten) -> None:

@@ -19,9 +19,9 @@ from spark_session import spark
 from holdfast.events.event import Event
 from holdfast.filters.text import filter_text
 from holdfast.pipeline.cost.engine import tally_history
-from holdfast.pipeline.cost.history import portions_of
-from holdfast.pipeline.cost.portions import BadLine, RemoteTicks, line_portions
+from holdfast.pipeline.cost.history import stretches_of
 from holdfast.pipeline.cost.spark import tally_in
+from holdfast.pipeline.cost.stretches import BadLine, RemoteTicks, line_stretches
 from holdfast.pipeline.cost.tally import added
 from holdfast.pipeline.errors import CannotRead
 from holdfast.pipeline.ranges import Ranges
@@ -44,21 +44,21 @@ def test_both_engines_count_the_same_of_files(tmp_path: Path) -> None:
     filters, history = drawn(4_321, 20, 400)
     texts = tuple(filter_text(each) for each in filters)
     path = put_lines(tmp_path / "events.jsonl", history)
-    parts = tally_in(spark(), line_portions(path, 20_000), texts, 15)
+    parts = tally_in(spark(), line_stretches(path, 20_000), texts, 15)
     assert len(parts) > 1
     assert added(parts, 20) == by_hand(filters, 15, history)
-    assert added(parts, 20) == tally_history(line_portions(path), texts, 15, "local")
+    assert added(parts, 20) == tally_history(line_stretches(path), texts, 15, "local")
 
 
 def test_a_bad_line_and_a_missing_file_are_told_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"topic": "a"}\n{"topic": 7}\n')
     with pytest.raises(BadLine, match=r"^[^\n]*events\.jsonl, line 2: topic[^\n]*$"):
-        tally_in(spark(), line_portions(path), ("#",), 1)
-    portions = line_portions(path)
+        tally_in(spark(), line_stretches(path), ("#",), 1)
+    stretches = line_stretches(path)
     path.unlink()
     with pytest.raises(CannotRead, match=r"^[^\n]*events\.jsonl[^\n]*$"):
-        tally_in(spark(), portions, ("#",), 1)
+        tally_in(spark(), stretches, ("#",), 1)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_log_readers_and_segments_give_the_same_to_both_engines(network: tuple[P
     path, history = network
     filters, _ = drawn(77, 15, 0)
     texts = tuple(filter_text(each) for each in filters)
-    remote, local = portions_of([path], STREAM), portions_of([path], STREAM, local_segments=True)
+    remote, local = stretches_of([path], STREAM), stretches_of([path], STREAM, local_segments=True)
     assert {type(each) for each in remote} == {RemoteTicks}
     found = tally_history(local, texts, 10, "local")
     assert found.counts == by_hand(filters, 10, history).counts

@@ -25,7 +25,7 @@ from holdfast.filters.text import filter_text
 from holdfast.pipeline.cost.costs import Costs, FilterCost, costs_of
 from holdfast.pipeline.cost.coverings import FILTERS_MAX, coverings
 from holdfast.pipeline.cost.engine import choose, tally_history
-from holdfast.pipeline.cost.history import portions_of
+from holdfast.pipeline.cost.history import stretches_of
 
 __all__ = ["add_arguments"]
 
@@ -106,11 +106,11 @@ def _counted(
     options: argparse.Namespace, held: list[tuple[int, Filter]], offered: list[Filter], engine: Any
 ) -> Costs:
     filters = [*(filter for _, filter in held), *offered]
-    portions = portions_of(options.history, options.stream, local_segments=options.local_segments)
+    stretches = stretches_of(options.history, options.stream, local_segments=options.local_segments)
     with progress(beside_output=True) as shown:
-        task = shown.add_task("history", total=None if engine == "spark" else len(portions))
+        task = shown.add_task("history", total=None if engine == "spark" else len(stretches))
         tally = tally_history(
-            portions,
+            stretches,
             [filter_text(each) for each in filters],
             len(held),
             engine,

@@ -13,7 +13,7 @@ from holdfast.filters.parse import parse_filter
 from holdfast.matching.engine import new_index
 from holdfast.matching.index import MatchingIndex
 from holdfast.pipeline.cost.history import history_bytes
-from holdfast.pipeline.cost.portions import Portion
+from holdfast.pipeline.cost.stretches import Stretch
 from holdfast.pipeline.cost.tally import Tally, added, tally
 
 __all__ = ["Engine", "choose", "index_of", "tally_history"]
@@ -41,7 +41,7 @@ def index_of(filters: tuple[str, ...]) -> MatchingIndex:
 
 
 def tally_history(
-    portions: Sequence[Portion],
+    stretches: Sequence[Stretch],
     filters: Sequence[str],
     held: int,
     engine: Engine,
@@ -49,7 +49,7 @@ def tally_history(
     master: str | None = None,
     watch: Callable[[int], None] = lambda done: None,
 ) -> Tally:
-    """Count everything; the first ``held`` filters are held. ``watch`` hears how many portions are done.
+    """Count everything; the first ``held`` filters are held. ``watch`` hears how many stretches are done.
 
     :raises CallersFault: if something in the history is no event, or Spark is wanted and not installed.
     :raises EnvironmentsFault: if the history cannot be read, or Spark does not start.
@@ -58,12 +58,12 @@ def tally_history(
     if engine == "local":
         index = index_of(texts)
         parts: list[Tally] = []
-        for done, portion in enumerate(portions):
+        for done, stretch in enumerate(stretches):
             watch(done)
-            parts.append(tally(index, held, portion.batches()))
+            parts.append(tally(index, held, stretch.batches()))
         return added(parts, len(texts))
     if find_spec("pyspark") is None:
         raise CallersFault("the engine spark needs pyspark; install it with: pip install 'holdfast[spark]'")
     from holdfast.pipeline.cost.spark import tally_with_spark
 
-    return added(tally_with_spark(portions, texts, held, master), len(texts))
+    return added(tally_with_spark(stretches, texts, held, master), len(texts))

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.errors import CallersFault
-from holdfast.pipeline.cost.portions import LocalTicks, Portion, RemoteTicks, line_portions
+from holdfast.pipeline.cost.stretches import LocalTicks, RemoteTicks, Stretch, line_stretches
 from holdfast.pipeline.ranges import Ranges
 from holdfast.streams.pubend_names import owner_in
 
-__all__ = ["history_bytes", "portions_of"]
+__all__ = ["history_bytes", "stretches_of"]
 
 STORE: Final = "streams"  #: in a broker's data folder
 COLUMNS: Final = ("kind", "tick", "topic", "time", "content_type", "payload", "attributes")
@@ -19,13 +19,13 @@ COLUMNS: Final = ("kind", "tick", "topic", "time", "content_type", "payload", "a
 RANGES_MIN: Final = 16
 
 
-def portions_of(paths: list[Path], stream: str | None, *, local_segments: bool = False) -> list[Portion]:
+def stretches_of(paths: list[Path], stream: str | None, *, local_segments: bool = False) -> list[Stretch]:
     """What is to be read.
 
     :raises CallersFault: if a path is nothing of the kind.
     :raises EnvironmentsFault: if a log cannot be asked how far it goes.
     """
-    found: list[Portion] = []
+    found: list[Stretch] = []
     for path in paths:
         if not path.exists():
             raise CallersFault(f"{path}: there is no such file or folder")
@@ -34,7 +34,7 @@ def portions_of(paths: list[Path], stream: str | None, *, local_segments: bool =
         elif path.suffix == ".toml":
             found += _of_network(path, _needed(path, stream), local_segments=local_segments)
         else:
-            found += line_portions(path)
+            found += line_stretches(path)
     return found
 
 
@@ -54,7 +54,7 @@ def _needed(path: Path, stream: str | None) -> str:
     return stream
 
 
-def _of_broker(folder: Path, stream: str) -> list[Portion]:
+def _of_broker(folder: Path, stream: str) -> list[Stretch]:
     store = folder / STORE if (folder / STORE).is_dir() else folder
     ends = Ranges(store).ends(stream)
     if not ends:
@@ -62,7 +62,7 @@ def _of_broker(folder: Path, stream: str) -> list[Portion]:
     return [LocalTicks(store, pubend, end.first, end.last) for pubend, end in ends.items()]
 
 
-def _of_network(network: Path, stream: str, *, local_segments: bool) -> list[Portion]:
+def _of_network(network: Path, stream: str, *, local_segments: bool) -> list[Stretch]:
     if find_spec("pyarrow") is None or find_spec("pyspark") is None:
         raise CallersFault(f"{network}: streams of a network need the extra: pip install 'holdfast[spark]'")
     from holdfast.pipeline.origins import origins_of
@@ -74,11 +74,11 @@ def _of_network(network: Path, stream: str, *, local_segments: bool) -> list[Por
     first = {pubend: end.first for pubend, end in ends.items()}
     last = {pubend: end.last for pubend, end in ends.items()}
     task = Task(origins, COLUMNS, {}, None, "row", silence=False)
-    portions: list[Portion] = []
+    stretches: list[Stretch] = []
     for pubend, after, upto in ranges_between(first, last, RANGES_MIN):
         place = origins.places[owner_in(pubend)]
         if isinstance(place, Path):
-            portions.append(LocalTicks(place, pubend, after, upto))
+            stretches.append(LocalTicks(place, pubend, after, upto))
         else:
-            portions.append(RemoteTicks(task, pubend, after, upto))
-    return portions
+            stretches.append(RemoteTicks(task, pubend, after, upto))
+    return stretches

@@ -1,4 +1,4 @@
-"""Portions tallied by Spark's workers, one task each: what comes back are the counts, and no event moves.
+"""Stretches tallied by Spark's workers, one task each: what comes back are the counts, and no event moves.
 
 The filters are sent to every executor once; each Python worker makes one matching index of them and keeps it.
 """
@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.errors import CallersFault, HoldfastError
 from holdfast.pipeline.cost.engine import index_of
-from holdfast.pipeline.cost.portions import BadLine, Portion
+from holdfast.pipeline.cost.stretches import BadLine, Stretch
 from holdfast.pipeline.cost.tally import Tally, tally
 from holdfast.pipeline.errors import CannotRead
 from holdfast.pipeline.preflight import check_executors
@@ -27,25 +27,25 @@ _DDL = "tally BINARY, problem STRING, is_ours BOOLEAN"
 
 
 def tally_with_spark(
-    portions: Sequence[Portion], filters: tuple[str, ...], held: int, master: str | None
+    stretches: Sequence[Stretch], filters: tuple[str, ...], held: int, master: str | None
 ) -> list[Tally]:
     """In a session of its own."""
     with spark_session(master) as spark:
         check_executors(spark)
-        return tally_in(spark, portions, filters, held)
+        return tally_in(spark, stretches, filters, held)
 
 
 def tally_in(
-    spark: SparkSession, portions: Sequence[Portion], filters: tuple[str, ...], held: int
+    spark: SparkSession, stretches: Sequence[Stretch], filters: tuple[str, ...], held: int
 ) -> list[Tally]:
     """In a session that there is.
 
     :raises CallersFault: if something in the history is no event.
-    :raises CannotRead: if a portion could not be read where its task ran.
+    :raises CannotRead: if a stretch could not be read where its task ran.
     """
-    if not portions:
+    if not stretches:
         return []
-    sent = spark.sparkContext.broadcast((filters, list(portions)))
+    sent = spark.sparkContext.broadcast((filters, list(stretches)))
 
     def tallied(batches: Iterator[Any]) -> Iterator[Any]:
         texts, places = sent.value
@@ -53,7 +53,7 @@ def tally_in(
             for number in batch.column(0).to_pylist():
                 yield _row(places[number], texts, held)
 
-    rows = spark.range(0, len(portions), 1, len(portions)).mapInArrow(tallied, _DDL).collect()
+    rows = spark.range(0, len(stretches), 1, len(stretches)).mapInArrow(tallied, _DDL).collect()
     sent.destroy()
     for row in rows:
         if row.problem is not None:
@@ -61,10 +61,10 @@ def tally_in(
     return [msgspec.msgpack.decode(row.tally, type=Tally) for row in rows]
 
 
-def _row(portion: Portion, filters: tuple[str, ...], held: int) -> Any:
-    """One portion's counts, or what is wrong with it: an exception would come back as pages of Java."""
+def _row(stretch: Stretch, filters: tuple[str, ...], held: int) -> Any:
+    """One stretch's counts, or what is wrong with it: an exception would come back as pages of Java."""
     try:
-        found = msgspec.msgpack.encode(tally(index_of(filters), held, portion.batches()))
+        found = msgspec.msgpack.encode(tally(index_of(filters), held, stretch.batches()))
         values: tuple[bytes | None, str | None, bool] = (found, None, False)
     except (HoldfastError, OSError) as error:
         values = (None, str(error), isinstance(error, CallersFault))

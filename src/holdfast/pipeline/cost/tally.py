@@ -1,4 +1,4 @@
-"""The tally of a portion of history: what each filter matched, and what only it did.
+"""The tally of a stretch of history: what each filter matched, and what only it did.
 
 Some filters are *held*: somebody subscribes to them at the broker in question. The others are *offered*, to learn what
 they would add. An event is *owing* to a filter if no held filter beside it matches: it would not come to the broker
@@ -43,7 +43,7 @@ class Count(msgspec.Struct, array_like=True):
 
 
 class Tally(msgspec.Struct, array_like=True):
-    """Of a portion: all events, those that any held filter matched, and each filter's own."""
+    """Of a stretch: all events, those that any held filter matched, and each filter's own."""
 
     counts: list[Count]
     events: int = 0
@@ -66,7 +66,7 @@ class Tally(msgspec.Struct, array_like=True):
 
 
 def added(tallies: Iterable[Tally], filters: int) -> Tally:
-    """The tally of all portions together."""
+    """The tally of all stretches together."""
     whole = Tally([Count() for _ in range(filters)])
     for part in tallies:
         for count, more in zip(whole.counts, part.counts, strict=True):
@@ -83,7 +83,7 @@ def added(tallies: Iterable[Tally], filters: int) -> Tally:
 
 
 def tally(index: MatchingIndex, held: int, batches: Iterable[Sequence[Sample] | None]) -> Tally:
-    """Count a portion; None among the batches is a gap. The index has the held filters first, under 0 to held - 1."""
+    """Count a stretch; None among the batches is a gap. The index has the held filters first, under 0 to held - 1."""
     found = Tally([Count() for _ in range(len(index))])
     for batch in batches:
         if batch is None:

@@ -1,6 +1,6 @@
-"""Portions of history, and the events in them: stretches of files of JSON Lines, and ranges of ticks of logs.
+"""Stretches of history, and the events in them: stretches of files of JSON Lines, and ranges of ticks of logs.
 
-A portion says where it is and no more, so that it can be read by another process, or on another machine that sees the
+A stretch says where it is and no more, so that it can be read by another process, or on another machine that sees the
 same files or reaches the same log readers.
 """
 
@@ -25,9 +25,9 @@ from holdfast.streams.pubend import read_record
 if TYPE_CHECKING:
     from holdfast.pipeline.reading import Task
 
-__all__ = ["BadLine", "Batches", "Lines", "LocalTicks", "Portion", "RemoteTicks", "line_portions"]
+__all__ = ["BadLine", "Batches", "Lines", "LocalTicks", "RemoteTicks", "Stretch", "line_stretches"]
 
-PORTION_BYTES: Final = 16 << 20
+STRETCH_BYTES: Final = 16 << 20
 BATCH: Final = 512
 _MICROSECOND: Final = 1_000
 
@@ -83,13 +83,13 @@ class Lines:
 
 def _blocks(read: object, upto: int) -> Iterator[bytes]:
     assert callable(read)
-    while upto > 0 and (block := read(min(upto, PORTION_BYTES))):
+    while upto > 0 and (block := read(min(upto, STRETCH_BYTES))):
         upto -= len(block)
         yield block
 
 
-def line_portions(path: Path, size: int = PORTION_BYTES) -> list[Lines]:
-    """A file in portions of about so many bytes."""
+def line_stretches(path: Path, size: int = STRETCH_BYTES) -> list[Lines]:
+    """A file in stretches of about so many bytes."""
     whole = path.stat().st_size
     return [Lines(path, start, min(start + size, whole)) for start in range(0, whole, size)]
 
@@ -150,4 +150,4 @@ class RemoteTicks:
             yield batch
 
 
-Portion = Lines | LocalTicks | RemoteTicks
+Stretch = Lines | LocalTicks | RemoteTicks
