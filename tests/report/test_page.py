@@ -50,7 +50,7 @@ def test_a_changed_number_of_a_result_is_a_changed_number_of_the_page() -> None:
     results["E1.5"] = with_cell(results["E1.5"], at, "commits/s", 98_765.0)
     after = article_of(page(results), "E1.5")
     assert "98,765" not in before
-    assert "98,765 commits/s" in text_of(after), "beside the paper's"
+    assert "98,765\N{NO-BREAK SPACE}commits/s" in text_of(after), "beside the paper's"
     assert before.count("<path") == after.count("<path")
     assert re.findall(r'd="M[^"]*"', before) != re.findall(r'd="M[^"]*"', after), "the line is another one"
 

@@ -79,13 +79,13 @@ def _beside(rows: Sequence[Beside], result: Result) -> Markup:
     cells = [
         [
             each.what,
-            f"{'over ' if each.is_more else ''}{number_text(each.theirs)} {each.unit}",
-            f"{number_text(each.ours.of(result))} {each.unit}",
+            f"{'over ' if each.is_more else ''}{number_text(each.theirs)}\N{NO-BREAK SPACE}{each.unit}",
+            f"{number_text(each.ours.of(result))}\N{NO-BREAK SPACE}{each.unit}",
             each.source,
         ]
         for each in rows
     ]
-    return table(["", "the paper", "ours", "where the paper says it"], cells)
+    return table(["", "the paper", "ours", "source"], cells)
 
 
 def _claims(claims: Sequence[Claim]) -> Markup:
