@@ -2,7 +2,7 @@
 
 ::
 
-    header   magic "HFbk" · count u32 · body bytes u32 · synced u32 · first u64 · last u64 · time i64
+    header   magic "HFbk" or "HFbm" · count u32 · body bytes u32 · synced u32 · first u64 · last u64 · time i64
              · CRC of the table u32 · CRC of body and table u32 · CRC of the header u32                 52 bytes
     body     the records, one after the other
     table    count × index u64, then count × length u32, then count × CRC u32                       16 a record
@@ -15,6 +15,10 @@ The header's CRC starts from the segment's seed (its log and its base) and the b
 block but stand elsewhere, an older file's or a payload that contains one, are none. ``synced`` is the offset up to
 which the segment was stable when this block was written: what is broken below the highest ``synced`` was once whole,
 so it is damage; what is broken above it may never have been acknowledged, so it is a torn tail.
+
+A batch that is too large for one block stands in several, one behind the other, written at once; all but the last have
+the magic "HFbm": more of the same batch follows. A tail that was torn within a batch is cut off before it, so that a
+batch is there as a whole, or not at all: that is how an epoch of many events becomes visible in one step.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ from holdfast.errors import CallersFault
 __all__ = ["HEADER_BYTES", "INDEX_MAX", "RECORD_BYTES", "Batch", "Head", "InvalidBatch", "encode", "head_at"]
 
 MAGIC: Final = b"HFbk"
+MORE: Final = b"HFbm"  #: of a block that is not the last of its batch
 _FIELDS: Final = Struct("<4sIIIQQqII")
 _CRC: Final = Struct("<I")
 _OFFSET: Final = Struct("<Q")
@@ -83,6 +88,7 @@ class Head(NamedTuple):
     time: int
     table_crc: int
     content_crc: int
+    more: bool = False  #: the next block is of the same batch
 
     @property
     def size(self) -> int:
@@ -95,8 +101,13 @@ class Head(NamedTuple):
         return self.offset + self.size
 
 
-def encode(batch: Batch, *, seed: int, offset: int, synced: int) -> tuple[Head, bytes, bytes]:
-    """A batch as the block that stands at this offset: what its header says, the header, and all that follows it."""
+def encode(
+    batch: Batch, *, seed: int, offset: int, synced: int, more: bool = False
+) -> tuple[Head, bytes, bytes]:
+    """A batch, or a part of one that has ``more``, as the block that stands at this offset.
+
+    What its header says, the header, and all that follows it.
+    """
     indexes, records, time = batch
     count = len(records)
     lengths = list(map(len, records))
@@ -104,20 +115,21 @@ def encode(batch: Batch, *, seed: int, offset: int, synced: int) -> tuple[Head, 
     content = b"".join((*records, table))
     body_bytes = len(content) - len(table)
     head = Head(
-        offset, count, body_bytes, synced, indexes[0], indexes[-1], time, value(table), value(content)
+        offset, count, body_bytes, synced, indexes[0], indexes[-1], time, value(table), value(content), more
     )
-    fields = _FIELDS.pack(MAGIC, *head[1:])
+    fields = _FIELDS.pack(MORE if more else MAGIC, *head[1:-1])
     return head, fields + _CRC.pack(_header_crc(fields, seed, offset)), content
 
 
 def head_at(data: bytes, at: int, *, seed: int, offset: int) -> Head | None:
     """The header in these bytes, which stands at an offset of its file; None if there is none, or it is broken."""
     fields = data[at : at + _FIELDS.size]
-    if fields[:4] != MAGIC or len(data) < at + HEADER_BYTES:
+    if fields[:4] not in (MAGIC, MORE) or len(data) < at + HEADER_BYTES:
         return None
     if _CRC.unpack_from(data, at + _FIELDS.size)[0] != _header_crc(fields, seed, offset):
         return None
-    return Head(offset, *_FIELDS.unpack(fields)[1:])
+    magic, *said = _FIELDS.unpack(fields)
+    return Head(offset, *said, more=magic == MORE)
 
 
 def records_at(data: bytes, at: int, head: Head) -> Batch | None:

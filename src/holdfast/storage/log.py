@@ -2,7 +2,8 @@
 
 Appending only remembers; ``commit`` writes whatever was appended since the last one with a single write and a single
 sync for each segment it touches, mostly one. So every batch that was waiting shares the sync. What is read is what
-is stable: bytes that are not are in no file that a view looks into.
+is stable: bytes that are not are in no file that a view looks into. A batch stands in one segment, and a crash leaves
+all of it or nothing.
 
 Segments roll by size, between batches: footer, sync, and a new file. Sealed ones are never written again. A last
 segment in which damage was found at start is left as it is, for whoever wants to look into it, and a new one is
@@ -205,8 +206,10 @@ class SegmentLog:
         end, taken = segment.end, 0
         while taken < len(self._waiting) and (not taken or end < self._settings.segment_bytes):
             batch, taken = joined(self._waiting, taken)
-            for part in parts(batch):
-                head, *block = encode(part, seed=segment.seed, offset=end, synced=segment.end)
+            blocks = list(parts(batch))
+            for part in blocks:
+                more = part is not blocks[-1]
+                head, *block = encode(part, seed=segment.seed, offset=end, synced=segment.end, more=more)
                 heads.append(head)
                 pieces += block
                 end = head.end

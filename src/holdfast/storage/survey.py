@@ -60,8 +60,8 @@ class Survey:
             self._judge_end()
 
     def take_unsynced(self) -> Cut | None:
-        """Count the whole blocks at the end in, whether they are stable or not; what is torn behind them."""
-        while self._waiting and not self._waiting[0].broken:
+        """Count the whole batches at the end in, whether they are stable or not; what is torn behind them."""
+        for _ in range(self._whole_blocks()):
             self._take(self._waiting.popleft())
         if not self._waiting:
             return None
@@ -69,6 +69,16 @@ class Survey:
         offset = self._waiting[0].head.offset
         first, last = (heads[0].first, heads[-1].last) if heads else (0, 0)
         return Cut(self.segment.name, offset, self._size - offset, first, last)
+
+    def _whole_blocks(self) -> int:
+        """How many blocks wait before the first batch of which a part is missing."""
+        whole = 0
+        for count, found in enumerate(self._waiting, 1):
+            if found.broken:
+                break
+            if isinstance(found.head, Head) and not found.head.more:
+                whole = count
+        return whole
 
     def _found(self, files: Files) -> Iterator[_Found]:
         segment = self.segment

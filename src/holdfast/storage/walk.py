@@ -11,10 +11,23 @@ from collections.abc import Iterator
 from typing import Final
 
 from holdfast.errors import EnvironmentsFault
-from holdfast.storage.block import HEADER_BYTES, MAGIC, Batch, Broken, Head, head_at, records_at, salvage
+from holdfast.storage.block import (
+    HEADER_BYTES,
+    MAGIC,
+    MORE,
+    Batch,
+    Broken,
+    Head,
+    head_at,
+    records_at,
+    salvage,
+)
 from holdfast.storage.files import Files
 
 __all__ = ["SCAN_BYTES", "FileGone", "Walk"]
+
+_COMMON: Final = MAGIC[:3]  #: what every header begins with
+assert MORE.startswith(_COMMON)
 
 SCAN_BYTES: Final = 1 << 20  #: read at once when a whole log is read
 
@@ -83,9 +96,9 @@ class Walk:
     def _next_head(self, offset: int, above: int) -> Head | None:
         while offset + HEADER_BYTES <= self._end:
             data, at = self._at(offset, HEADER_BYTES)
-            hit = data.find(MAGIC, at)
+            hit = data.find(_COMMON, at)
             if hit < 0:
-                offset += max(1, len(data) - at - len(MAGIC) + 1)
+                offset += max(1, len(data) - at - len(_COMMON) + 1)
             elif head := self._head(offset + hit - at, above):
                 return head
             else:
