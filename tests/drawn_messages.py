@@ -46,6 +46,7 @@ from holdfast.messages.publications import (
     Tag,
 )
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.staging import Commit, Committed, Discard, Discarded, Epoch, Share, Stage, Staged
 from holdfast.messages.streams import Order, StreamOrder
 from holdfast.messages.subscriptions import (
     Confirmed,
@@ -167,6 +168,9 @@ def portions(draw: st.DrawFn) -> Portion:
     return Portion(*common, batch, ticks, at, upto, lost, draw(names))
 
 
+attempts = st.text("ab-", min_size=1, max_size=4)
+epochs = st.builds(Epoch, names, names, counts)
+
 MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Hello: st.builds(
         Hello, names, st.sampled_from(Kind), numbers, numbers, names, numbers, numbers, numbers, features
@@ -216,6 +220,12 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Detach: st.builds(Detach, numbers),
     Ousted: st.builds(Ousted, numbers, names),
     Logged: st.builds(Logged, names, counts, runs, runs),
+    Stage: st.builds(Stage, attempts, epochs, counts, st.lists(st.binary(max_size=5), max_size=3).map(tuple)),
+    Staged: st.builds(Staged, names, counts, names),
+    Commit: st.builds(Commit, epochs, st.lists(st.builds(Share, attempts, counts), max_size=3).map(tuple)),
+    Committed: st.builds(Committed, epochs, counts, st.booleans(), names),
+    Discard: st.builds(Discard, st.lists(attempts, max_size=3).map(tuple)),
+    Discarded: st.just(Discarded()),
 }
 
 

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from holdfast.identity import Element, EventId, SubscriptionId
-from holdfast.messages import durable, overlay, publications, session, streams, subscriptions, ticks
+from holdfast.messages import durable, overlay, publications, session, staging, streams, subscriptions, ticks
 from holdfast.messages.durable import Letter
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Copy, Publication, Tag
@@ -23,7 +23,7 @@ PARTS = {Batch, Copy, Tag, Partition, Known, Grave, StreamOrder, Overlay, Invita
 def test_every_message_of_every_protocol_is_in_the_union() -> None:
     declared = {
         thing
-        for module in (session, subscriptions, publications, streams, overlay, durable, ticks)
+        for module in (session, subscriptions, publications, streams, overlay, durable, staging, ticks)
         for thing in vars(module).values()
         if isinstance(thing, type) and is_dataclass(thing) and thing.__module__ == module.__name__
     }

@@ -19,6 +19,7 @@ from holdfast.messages.message import Message
 from holdfast.messages.overlay import Ready, Told
 from holdfast.messages.publications import PUBLICATIONS_MAX
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat
+from holdfast.messages.staging import Discarded
 from holdfast.messages.subscriptions import Lore
 from holdfast.wire.frame import (
     _ENCODERS,
@@ -34,7 +35,7 @@ from holdfast.wire.session import HEARTBEAT
 GOODBYE = Goodbye(Farewell.LEAVING, "so long")
 
 #: Kinds whose body is any map: what is not known is passed over, and nothing need be there.
-NO_FIELD_NEEDED = {encode(message)[0] for message in (Heartbeat(), Told(), Ready(), Lore())}
+NO_FIELD_NEEDED = {encode(message)[0] for message in (Heartbeat(), Told(), Ready(), Lore(), Discarded())}
 
 
 def frames(sent: list[Message]) -> bytes:

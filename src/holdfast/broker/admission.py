@@ -6,6 +6,7 @@ was sent again, and is acknowledged as such.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import lt
 
 import msgspec
@@ -120,6 +121,20 @@ class Entrance:
             events.append(event)
         port.last_number = last
         return admission
+
+    def problem_in(self, stream: str, events: Sequence[bytes]) -> str | None:
+        """Why not all of these may enter as events of a stream, if they may not: which is the first, and why."""
+        for data in events:
+            try:
+                event = self._reader.read(data)
+            except MalformedEvent as problem:
+                return brief(str(problem))
+            topic = event.topic
+            found = self._stream_of[topic] if topic in self._stream_of else self._find_stream(topic)
+            if found != stream:
+                whose = "no stream has it" if found is None else f"it is of the stream {found}"
+                return f"the topic {brief(topic)!r} is not of the stream {stream}: {whose}"
+        return None
 
     def _reject(self, port: ClientPort, n: int, problem: str, admission: Admission) -> None:
         admission.rejected.append(Rejected(n, problem, "event"))

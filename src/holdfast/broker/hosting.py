@@ -30,6 +30,7 @@ from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse
 from holdfast.messages.publications import Accepted, Publication, Publish
 from holdfast.messages.session import Farewell, Heartbeat, Hello, Kind, Welcome
+from holdfast.messages.staging import Commit, Discard, Stage
 from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import (
     Confirmed,
@@ -249,6 +250,9 @@ class Hosting:
                 return self._on_unsubscribe(port, subscription)
             case Credit() | Acknowledge() | Detach() if self._durable is not None:
                 return self._on_reading(port, message, self._durable.readers)
+            case Stage() | Commit() | Discard() if self._durable is not None:
+                self._durable.epochs.on_message(port, message, self._entrance)
+                return []
             case _:
                 raise Breach(f"{type(message).__name__} from a client")
 

@@ -88,6 +88,8 @@ class Settings:
     expire_after_ns: int | None = (
         None  #: durable subscriptions that nobody reads for so long end; None: never
     )
+    staged_keep_ns: int | None = 24 * 3_600 * SECOND  #: what was staged and not committed goes; None: never
+    staged_bytes_max: int = 1 << 30  #: of events that are staged and not committed
 
     @property
     def is_reliable(self) -> bool:

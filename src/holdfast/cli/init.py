@@ -106,6 +106,8 @@ topics = ["#"]
 [durable]
 # A durable subscription that nobody has read for so long ends: its name is free, and what it has not read may go.
 #expire_after = "never"
+# What Spark's tasks have staged and nobody has committed for so long goes; a driver that is away longer begins anew.
+#staged_keep = "1d"
 # How much of each log a broker keeps in memory, in bytes, for those who are a little behind.
 #cache_bytes = 67108864
 # How often brokers tell each other what was delivered and acknowledged, so that logs can forget it.
@@ -158,6 +160,8 @@ topics = ["#"]
 # Publications held for a neighbour while two brokers meet, and their bytes.
 #held_max = 10000
 #held_bytes_max = 67108864
+# What Spark's tasks may have staged at one broker at a time, in bytes.
+#staged_bytes_max = 1073741824
 # Of one event.
 #topic_bytes = 1024
 #topic_levels = 64

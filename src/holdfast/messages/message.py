@@ -38,6 +38,7 @@ from holdfast.messages.overlay import (
 )
 from holdfast.messages.publications import Accepted, Deliveries, Publications, Publish, Rejected
 from holdfast.messages.session import Goodbye, Heartbeat, Hello, Welcome
+from holdfast.messages.staging import Commit, Committed, Discard, Discarded, Stage, Staged
 from holdfast.messages.subscriptions import (
     Cleared,
     Confirmed,
@@ -114,4 +115,10 @@ Message = (
     | Fetched
     | Ousted
     | Logged
+    | Stage
+    | Staged
+    | Commit
+    | Committed
+    | Discard
+    | Discarded
 )

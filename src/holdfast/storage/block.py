@@ -128,8 +128,7 @@ def head_at(data: bytes, at: int, *, seed: int, offset: int) -> Head | None:
         return None
     if _CRC.unpack_from(data, at + _FIELDS.size)[0] != _header_crc(fields, seed, offset):
         return None
-    magic, *said = _FIELDS.unpack(fields)
-    return Head(offset, *said, more=magic == MORE)
+    return Head(offset, *_FIELDS.unpack(fields)[1:])._replace(more=fields[:4] == MORE)
 
 
 def records_at(data: bytes, at: int, head: Head) -> Batch | None:

@@ -23,6 +23,7 @@ from holdfast.messages.ticks import ORIGIN, Tick
 from holdfast.storage.files import DiskFailed
 from holdfast.storage.tables import Change
 from holdfast.streams.store_reads import Row
+from holdfast.streams.storing import STAGED
 
 __all__ = [
     "EVENTS",
@@ -74,8 +75,8 @@ class Ends:
 
 
 def folder_of(kind: str, pubend: str) -> str:
-    """What the folder of a log is called."""
-    return kind + quote(pubend, safe="@")
+    """What the folder of a log is called; what is staged is no pubend's, and has one of that name."""
+    return STAGED if pubend == STAGED else kind + quote(pubend, safe="@")
 
 
 def match_end(pubend: str, records: int) -> Change:

@@ -230,6 +230,10 @@ class Pubend:
         on_its_way = self._numbers.get(publisher)
         if on_its_way is not None:
             return on_its_way
+        return self.stable_number(publisher)
+
+    def stable_number(self, publisher: str) -> int:
+        """The last of a publisher that is on disk; 0: nothing is."""
         known = self._publishers.get(publisher)
         return 0 if known is None else known.last
 

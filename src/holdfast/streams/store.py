@@ -6,6 +6,7 @@ whoever needs one waits for the answer. What has come to a lane meanwhile is one
 the runtime's (``runtime.real_store``), in the simulator a turn takes a moment (``simulator.store``).
 
     events-<pubend>     the log of a pubend of ours       events: appended, chopped       reads: read
+    staged              what is staged for epochs         events: appended, chopped       reads: read
     matches-<pubend>    a filtering log                   tables: noted, read, chopped
     tables              everything else                   tables: saved, whole at start
 """
@@ -31,10 +32,12 @@ from holdfast.streams.ends import (
     read_ends,
     read_row,
 )
+from holdfast.streams.staged import runs_in
 from holdfast.streams.store_events import DAMAGED, EventsLane, log_state
 from holdfast.streams.store_matches import MatchesLane
 from holdfast.streams.store_reads import ReadsLane, Row
 from holdfast.streams.storing import (
+    STAGED,
     AppendEvents,
     ChopEvents,
     ChopMatches,
@@ -48,6 +51,7 @@ from holdfast.streams.storing import (
     Save,
     Saved,
     SaveFailed,
+    StagedState,
     TryEvents,
 )
 
@@ -135,7 +139,13 @@ class Store:
         matches = {
             pubend: self._matches.open(pubend, self._ends.get(pubend, 0)) for pubend in self._found(MATCHES)
         }
-        return Recovered(tables, logs, matches)
+        return Recovered(tables, logs, matches, self._staged())
+
+    def _staged(self) -> StagedState:
+        if STAGED not in self._folders.names() or not self._folders.files(STAGED).names():
+            return StagedState()
+        log = self._events.open(STAGED).log
+        return StagedState(log.last_index, list(runs_in(log.view)))
 
     def _found(self, prefix: str) -> list[str]:
         """The pubends of all folders of a kind in which something is; one may have been made and no more."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from holdfast.intervals import Span
 from holdfast.messages.publications import Publication
@@ -22,6 +23,7 @@ from holdfast.storage.filtering_log import Reading
 from holdfast.storage.tables import Change
 
 __all__ = [
+    "STAGED",
     "AppendEvents",
     "ChopEvents",
     "ChopMatches",
@@ -45,8 +47,15 @@ __all__ = [
     "Save",
     "SaveFailed",
     "Saved",
+    "StagedRun",
+    "StagedState",
     "TryEvents",
 ]
+
+
+#: The log of what is staged for epochs. It is no pubend's, whose names have an @, and takes what theirs do: the
+#: publisher of a record is an attempt, its number the place in it from 1; number 0 says whose attempt it is.
+STAGED: Final = "staged"
 
 
 # The logs of pubends
@@ -257,6 +266,24 @@ class MatchesState:
     matched: Mapping[int, Tick] = field(default_factory=dict)  #: by subscriber the tick of its last match
 
 
+class StagedRun(NamedTuple):
+    """Events of an attempt that were staged at once, behind a record that says whose they are, and where they stand."""
+
+    attempt: str
+    whose: bytes
+    first: int  #: so many came before them
+    events: int
+    span: Span
+    size: int  #: in bytes
+
+
+class StagedState(NamedTuple):
+    """The log of what is staged as it was found; ``last`` is the last index that was ever used."""
+
+    last: int = 0
+    runs: Sequence[StagedRun] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Recovered:
     """What a broker finds on its disk when it starts."""
@@ -264,6 +291,7 @@ class Recovered:
     tables: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
     logs: Mapping[str, LogState] = field(default_factory=dict)  #: by pubend
     matches: Mapping[str, MatchesState] = field(default_factory=dict)  #: by pubend
+    staged: StagedState = field(default_factory=StagedState)
 
 
 DiskEffect = (

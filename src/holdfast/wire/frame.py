@@ -24,7 +24,7 @@ from holdfast.errors import MalformedFrame
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Relay
 from holdfast.messages.publications import PUBLICATIONS_MAX, Deliveries, Publications
-from holdfast.wire import durable, overlay, publications, session, subscriptions
+from holdfast.wire import durable, overlay, publications, session, staging, subscriptions
 from holdfast.wire.durable import Parting
 
 __all__ = [
@@ -67,6 +67,7 @@ _MAPS: Final = {
     **publications.KINDS,
     **overlay.KINDS,
     **durable.KINDS,
+    **staging.KINDS,
 }
 _ENCODERS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
     **{message: _map_encoder(kind) for kind, message in _MAPS.items()},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.broker.durable.epochs import concerns_staged
 from holdfast.messages.ticks import ABSOLUTE, Items
 from holdfast.overlay.transport import Log
 from holdfast.streams.storing import (
@@ -33,10 +34,14 @@ __all__ = ["on_disk"]
 
 def on_disk(plane: DurablePlane, done: DiskInput) -> None:
     """Something the disk was asked for is done."""
+    if concerns_staged(done):
+        plane.epochs.on_disk(done)
+        return
     match done:
         case EventsStable(pubend, appends, size):
             own = plane.own[pubend]
             plane.pubends.answer(own, own.on_stable(appends, size))
+            plane.epochs.committing.on_stable(own)
             if not own.is_begun:  # from now on a log that is missing was lost
                 own.is_begun = True
                 plane.saving.add(own.row())
@@ -46,6 +51,7 @@ def on_disk(plane: DurablePlane, done: DiskInput) -> None:
             fields = {"pubend": pubend, "reason": reason}
             plane.emit(Log(_level(is_final=is_final), "events cannot be logged", fields))
             plane.pubends.answer(own, own.on_refused(reason, plane.clock, is_final=is_final))
+            plane.epochs.committing.on_refused(own, reason)
         case EventsTried(pubend, problem):
             if plane.own[pubend].on_tried(problem):
                 plane.emit(Log("info", "events can be logged again", {"pubend": pubend}))

@@ -48,6 +48,7 @@ def durable_status(plane: DurablePlane) -> dict[str, Any]:
             for broker, count in plane.pubends.unanswered_by_owner().items()
         ],
         "gaps": dict(plane.readers.audience.gaps),
+        "staged": plane.epochs.status(),
     }
 
 

@@ -165,6 +165,12 @@ class OwnPubend:
             self._contents[outcome.append.ticks[0]] = contents
         return self._outcome(outcome, now)
 
+    def take_epoch(
+        self, publications: Sequence[Publication], now: Tick
+    ) -> tuple[AppendEvents | None, list[Answer]]:
+        """Take all events of an epoch, of which none was taken before: one append."""
+        return self._outcome(self.core.take(publications, now), now)
+
     def publish(self, requests: Sequence[Request], now: Tick) -> tuple[AppendEvents | None, list[Answer]]:
         """Take requests from elsewhere."""
         return self._outcome(self.core.publish(requests, now), now)

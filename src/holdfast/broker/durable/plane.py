@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from holdfast.broker.clients import Clients
 from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.epochs import Epochs
 from holdfast.broker.durable.following import Following
 from holdfast.broker.durable.letters import Letters
 from holdfast.broker.durable.moving import Moving
@@ -101,6 +102,7 @@ class DurablePlane:
         self.written: dict[str, Tick] = {}  #: up to where each filtering log came in earlier lives
         self.pubends = Pubends(self, settings.brokers, clients, counters, on_safe, recall)
         self.own = self.pubends.own
+        self.epochs = Epochs(self, settings)
         self._announced: dict[
             SubscriptionId, Callable[[], None]
         ] = {}  #: what follows when the network knows them
@@ -420,6 +422,7 @@ class DurablePlane:
         if now >= self._silence_at:
             self._silence_at = now + self._settings.silence_every_ns
             self._tick()
+        self.epochs.committing.advance()
         while self._dirty:
             dirty, self._dirty = self._dirty, {}
             self.following.find_ways(dirty)
@@ -461,6 +464,7 @@ class DurablePlane:
                 if (attempt := own.try_again()) is not None:
                     self.emit(attempt)
             self.operating.expire()
+            self.epochs.staging.sweep(self.clock)
             self.readers.places.save_all()
             self.letters.report()
             for course in self.courses.values():

@@ -75,6 +75,7 @@ def recover(plane: DurablePlane, recovered: Recovered) -> None:
     """
     plane.saving.add(Change(BROKER, NAME, plane.name.encode()))
     plane.written = {pubend: found.last_timestamp for pubend, found in recovered.matches.items()}
+    plane.epochs.staging.recover(recovered.staged)
     _recover_own(plane, recovered)
     _recover_hosted(plane, recovered)
     _recover_readers(plane, recovered)
