@@ -36,6 +36,10 @@ def log(**changes: Any) -> dict[str, Any]:
     }
 
 
+def staged(**changes: Any) -> dict[str, Any]:
+    return {"attempts": 0, "bytes": 0, "oldest": None, "problem": None, **changes}
+
+
 def page(*pubends: dict[str, Any], **changes: Any) -> dict[str, Any]:
     counts = {"here": 0, "away": 0, "catching_up": 0, "away_longest_since": None}
     durable: dict[str, Any] = {
@@ -45,6 +49,7 @@ def page(*pubends: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "subscriptions": counts,
         "elsewhere": [],
         "gaps": {},
+        "staged": staged(),
     }
     return {"durable": {**durable, "pubends": list(pubends), **changes}}
 
@@ -88,6 +93,7 @@ def test_what_was_given_up_is_not_kept_for_anybody() -> None:
         (page(log(state="refusing", problem="full")), ("b1", "refuses events of orders: full")),
         (page(log(state="failed", problem="EIO")), ("b1", "refuses events of orders: EIO")),
         (page(problem="full"), ("b1", "cannot save what its subscribers acknowledge: full")),
+        (page(staged=staged(problem="EIO")), ("b1", "cannot stage what tasks write: EIO")),
         (
             page(hosted=[hosted(problem="full")]),
             ("b1", "cannot note who wants what of orders@b1/0: full"),
@@ -105,6 +111,13 @@ def test_gaps_and_unreached_logs_are_told() -> None:
     assert list(view.lines()) == [
         "b2 does not reach orders@b1/0: its subscribers wait.",
         "b2 has had to tell subscribers that events are gone: 2 max_retain.",
+    ]
+
+
+def test_what_is_staged_and_not_committed_for_a_while_is_told() -> None:
+    old, young = staged(attempts=2, bytes=3 << 20, oldest=CLOCK - HOUR), staged(attempts=1, oldest=CLOCK)
+    assert list(DurableView({"b1": page(staged=old), "b2": page(staged=young)}).lines()) == [
+        "b1 keeps two attempts of 3.0 MiB staged that nobody has committed, the oldest for 1 h."
     ]
 
 

@@ -266,6 +266,14 @@ async def test_status_and_metrics_say_who_pins_a_log_and_that_a_disk_is_full(tmp
         labels = f'{{broker="a",pubend="{PUBEND}",stream="orders"}}'
         assert f"holdfast_log_refusing{labels} 1.0" in page
         assert f"holdfast_log_copies{labels} 1.0" in page
+        for figure in (
+            "staged_attempts",
+            "staged_bytes",
+            "staged_seconds",
+            "staged_swept_total",
+            "epochs_total",
+        ):
+            assert f'holdfast_{figure}{{broker="a"}} 0.0' in page
         assert 'holdfast_durable_subscriptions{broker="a",state="away"} 1.0' in page
 
 

@@ -148,6 +148,11 @@ class DurableView:
             if page["gaps"]:
                 reasons = [f"{count:,} {reason}" for reason, count in page["gaps"].items()]
                 yield f"{name} has had to tell subscribers that events are gone: {listed(reasons)}."
+            staged = page["staged"]
+            waits = (page["clock"] - staged["oldest"]) / SECOND if staged["attempts"] else 0.0
+            if waits >= PINNED_LEAST_S:
+                what = f"{counted(staged['attempts'], 'attempt')} of {sized(staged['bytes'])}"
+                yield f"{name} keeps {what} staged that nobody has committed, the oldest for {duration(waits)}."
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Brokers whose disk will not take something, and what."""
@@ -157,6 +162,8 @@ class DurableView:
         for name, page in self._pages.items():
             if page["problem"] is not None:
                 yield name, f"cannot save what its subscribers acknowledge: {page['problem']}"
+            if page["staged"]["problem"] is not None:
+                yield name, f"cannot stage what tasks write: {page['staged']['problem']}"
             for each in page["hosted"]:
                 if each["problem"] is not None:
                     yield name, f"cannot note who wants what of {each['pubend']}: {each['problem']}"

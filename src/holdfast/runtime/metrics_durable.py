@@ -77,3 +77,25 @@ def durable_metrics(broker: str, status: Mapping[str, Any]) -> Iterator[Metric]:
     for reason, count in status["gaps"].items():
         gaps.add_metric([broker, reason], count)
     yield gaps
+    yield from _staged_metrics(broker, status["staged"], now)
+
+
+def _staged_metrics(broker: str, staged: Mapping[str, Any], now: int) -> Iterator[Metric]:
+    """What is staged for epochs and was not committed, and what became of the rest."""
+    figures = {
+        "attempts": ("Attempts of tasks that are staged and not committed", staged["attempts"]),
+        "bytes": ("Their size", staged["bytes"]),
+        "seconds": ("How long the oldest of them has waited", _age(staged["oldest"], now)),
+    }
+    for name, (text, figure) in figures.items():
+        family = GaugeMetricFamily(f"holdfast_staged_{name}", text, labels=["broker"])
+        family.add_metric([broker], figure)
+        yield family
+    counts = {
+        "staged_swept": ("Attempts that nobody came for", staged["swept"]),
+        "epochs": ("Epochs that were committed", staged["committed"]),
+    }
+    for name, (text, count) in counts.items():
+        counter = CounterMetricFamily(f"holdfast_{name}", text, labels=["broker"])
+        counter.add_metric([broker], count)
+        yield counter
