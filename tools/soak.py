@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,7 +107,11 @@ def everything() -> list[Soaked]:
     durable = "tests/real_durable.py"
     logged = "-m holdfast.simulator.durable_swarm"
     lies = "tests/fuzz_durable_campaign.py"
+    spark = "tests/real_pipeline.py"
+    # Five kills each of four drivers' checkpoints; where Spark is installed.
+    piped = [Soaked("Spark's driver killed so often, brokers too: every event once", spark, 20, 4)]
     return [
+        *(piped if find_spec("pyspark") else []),
         # A minute each of five networks; first, since it is soon over.
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
         # Thirty kills each of ten networks.

@@ -13,7 +13,7 @@
     │   ├── ChronicleError      pipeline/audit/chronicle: a run without its beginning, or its end
     │   ├── BadLine             pipeline/cost/stretches: a line of a history that is no event
     │   ├── BadResult           bench/result: a file that is no result of an experiment
-    │   ├── BadOption, BadRequest, NoPubend    pipeline/errors: of the Spark source, or of a log reader
+    │   ├── BadOption, BadRow, BadRequest, NoPubend    pipeline/errors: of Spark's source and sink, or of a log reader
     │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
     │   └── InvalidUrl, InvalidOption, Closed                    client/errors; InvalidToken  streams/checkpoint_token
     ├── PeersFault
@@ -28,6 +28,7 @@
     │   ├── NotTaken            storage/commits: records a log that is full, broken or closed has certainly not taken
     │   ├── NoLog, UnknownFormat, DamagedRecord, FileGone    storage: what a folder or a file of a log turned out to be
     │   ├── NotStable, Gap, CannotRead, ReaderUnreachable    pipeline/errors: between a log and a row
+    │   ├── CannotPublish       pipeline/errors: rows that a broker does not have
     │   ├── CannotExecute       pipeline/preflight: executors that lack something
     │   ├── CannotStore         runtime/disk: a folder of ours that cannot be read or written now
     │   └── DamagedFile         runtime/disk: a file of ours that cannot be read back

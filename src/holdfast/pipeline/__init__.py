@@ -14,12 +14,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from holdfast.pipeline.publishing import publish
     from holdfast.pipeline.session import register, session
 
-__all__ = ["register", "session"]
+__all__ = ["publish", "register", "session"]
+
+_HOMES = {"publish": "publishing", "register": "session", "session": "session"}
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:
-        return getattr(import_module("holdfast.pipeline.session"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"holdfast.pipeline.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'holdfast.pipeline' has no attribute {name!r}")

@@ -7,6 +7,8 @@ from holdfast.errors import CallersFault, EnvironmentsFault, HoldfastError
 __all__ = [
     "BadOption",
     "BadRequest",
+    "BadRow",
+    "CannotPublish",
     "CannotRead",
     "Gap",
     "NoPubend",
@@ -28,6 +30,14 @@ class BadOption(CallersFault):
 
 class BadRequest(CallersFault):
     """A request that no reader can answer, now or later."""
+
+
+class BadRow(CallersFault):
+    """A row that cannot be an event."""
+
+
+class CannotPublish(EnvironmentsFault):
+    """Rows a broker will not have, or of which it does not say that it has them."""
 
 
 class NoPubend(CallersFault):

@@ -15,16 +15,27 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from holdfast.pipeline.columns import Shape, declared, shape_of, spark_ddl
 from holdfast.pipeline.errors import BadOption
+from holdfast.pipeline.homes import homes_of
 from holdfast.pipeline.options import BATCH, STREAMING, Options, read_options
 from holdfast.pipeline.origins import Origins, origins_of
 from holdfast.pipeline.planning import TickRange, placed, ranges_between
 from holdfast.pipeline.ranges import End
 from holdfast.pipeline.reading import task_of
+from holdfast.pipeline.sink import HoldfastStreamWriter, HoldfastWriter, Staging
+from holdfast.pipeline.sink_options import BATCH_SINK, STREAM_SINK, SinkOptions, read_sink_options
+from holdfast.pipeline.sink_rows import Rows
 from holdfast.pipeline.streaming import HoldfastStreamReader
 from holdfast.streams.checkpoint_token import Token
 
@@ -53,6 +64,16 @@ class HoldfastSource(DataSource):
         _check_schema(schema, options.shape)
         return HoldfastReader(options)
 
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # Spark's own
+        """Of a batch."""
+        options = read_sink_options(self.options, BATCH_SINK, schema, overwrite=overwrite)
+        return HoldfastWriter(_staging(options), options.app, options.version)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
+        """Of a stream; Spark says overwrite where a query has the output mode complete."""
+        options = read_sink_options(self.options, STREAM_SINK, schema, overwrite=overwrite)
+        return HoldfastStreamWriter(_staging(options))
+
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
         """Of a stream."""
         options = read_options(self.options, STREAMING)
@@ -80,6 +101,11 @@ class HoldfastReader(DataSourceReader):
         """The rows of one; of none, if there is nothing to read."""
         if partition.value is not None:
             yield from task_of(self._options, self._origins).rows(TickRange(*partition.value))
+
+
+def _staging(options: SinkOptions) -> Staging:
+    homes = homes_of(options.network, options.stream)
+    return Staging(Rows(options, homes.limits), homes)
 
 
 def _shape(options: Mapping[str, str]) -> Shape:
