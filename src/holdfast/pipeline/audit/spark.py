@@ -79,7 +79,7 @@ def _verdict(spark: SparkSession, lines: DataFrame, *, unfinished: bool) -> Verd
     publishers = _pairs(lines, "publish", "publisher")
     plans = [Plan(chronicle, {name for (name,) in publishers[run]}) for run, chronicle in chronicles.items()]
     plan = plan_tables(spark, plans, _tagged(lines), _pairs(lines, "forward", "from", "to"))
-    tables = tables_of(lines, plan, {each.run: filters_of(each) for each in plans})
+    tables = tables_of(lines, plan, {each.run: filters_of(each) for each in plans}, counts)
     try:
         broken, rows = _found(violations_in(tables))
     finally:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.pipeline.audit.plan import Plan, Tagged
 from holdfast.pipeline.audit.quiet import wanted_on
 
-__all__ = ["PlanTables", "filters_of", "plan_tables"]
+__all__ = ["PlanTables", "filters_of", "plan_tables", "small_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,28 @@ def plan_tables(
     for plan in plans:
         _add(rows, plan, begin, tagged.get(plan.run, ()), links.get(plan.run, ()))
         begin += len(plan.tenures)
-    return PlanTables(**{name: spark.createDataFrame(rows[name], _SCHEMAS[name]) for name in _SCHEMAS})
+    return PlanTables(**{name: small_table(spark, rows[name], _SCHEMAS[name]) for name in _SCHEMAS})
 
 
+def small_table(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+    """Rows as a table that is part of the plan of a query, and not the work of a job.
+
+    ``schema`` has names with the types of Spark, separated by commas.
+    """
+    fields = [tuple(each.split()) for each in schema.split(", ")]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in fields)
+    arrays = [pa.array(each, _TYPES[kind]) for each, (_, kind) in zip(columns, fields, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, [name for name, _ in fields]))
+
+
+_TYPES = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "array<int>": pa.list_(pa.int32()),
+}
 _SCHEMAS = {
     "runs": "run string, is_logged boolean, is_total boolean, is_fifo boolean, is_reliable boolean, accepts boolean,"
     " known_at double",

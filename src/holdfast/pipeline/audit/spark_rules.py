@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from holdfast.pipeline.audit.spark_rows import BEFORE, DELIVERED, ORDER, named, new, of_the_same, placed, rows
+from holdfast.pipeline.audit.spark_sieve import judged, sieved, suspects_in
 from holdfast.pipeline.audit.spark_streams import lagging, owed, streams
 from holdfast.pipeline.audit.spark_tables import EVENT, Tables
 
@@ -21,9 +22,14 @@ __all__ = ["violations_in"]
 
 def violations_in(tables: Tables) -> list[DataFrame]:
     """All that is wrong, by rules; those that can find nothing in these runs are not asked."""
-    rules = [*_deliveries(tables), *_repeats(tables), *_events(tables), *owed(tables)]
+    rules = [*_events(tables)]
+    found = tables.keep(sieved(tables))
+    suspects = suspects_in(tables, found)
+    if suspects:
+        some = tables.about(suspects)
+        rules += [*_deliveries(some), *_repeats(some), *owed(some), *(streams(some) if tables.has_logs else ())]
     if tables.has_logs:
-        rules += [*_log(tables), *streams(tables), lagging(tables)]
+        rules += [*_log(tables), lagging(tables, found)]
     if tables.has_traffic:
         rules.append(_traffic(tables))
     return rules
@@ -33,41 +39,13 @@ def violations_in(tables: Tables) -> list[DataFrame]:
 
 
 def _deliveries(tables: Tables) -> Sequence[DataFrame]:
-    events = tables.events.select(
-        *EVENT,
-        f.col("t").alias("published_t"),
-        f.col("topic").alias("published_topic"),
-        "certain",
-        "maybe",
-        f.col("pubend").alias("known_pubend"),
-        f.col("tick").alias("known_tick"),
-    )
-    runs = f.broadcast(tables.plan.runs.select("run", "is_logged", "is_total"))
-    lines = tables.delivered.join(events, EVENT, "left").join(runs, "run")
-    is_matched = f.array_contains("certain", f.col("place")) | f.array_contains("maybe", f.col("place"))
-    is_another = f.col("topic") != f.col("published_topic")  # which spares most of them the closer look
-    is_elsewhere = (f.col("pubend") != f.col("publisher")) | (f.col("tick") != f.col("n"))
-    rule = (
-        f.when(f.col("node") != f.col("subscriber"), "foreign")
-        .when(f.col("published_t").isNull(), "unpublished")
-        .when(f.col("t") < f.col("published_t"), "early")
-        .when(is_another & (_canonical("topic") != _canonical("published_topic")), "topic")
-        .when(~f.col("is_logged") & is_elsewhere, "position")
-        .when(f.col("tid").isNull(), "unasked")
-        .when(~is_matched, "unmatched")
-        .when(f.col("i") > f.col("ended_i"), "ended")
-    )
+    lines = judged(tables, tables.delivered).drop("certain", "maybe")
     against = (
         f.when(f.col("rule") == "foreign", f.col("node"))
         .when(f.col("rule") == "topic", f.col("published_topic"))
         .when(f.col("rule") == "unmatched", f.col("filter"))
         .otherwise("")
     )
-    is_misplaced = f.expr(
-        "is_logged AND tid IS NOT NULL AND known_tick IS NOT NULL"
-        " AND NOT (known_pubend = pubend AND known_tick = tick)"
-    )
-    lines = lines.withColumns({"rule": rule, "is_misplaced": is_misplaced}).drop("certain", "maybe")
     bad = tables.keep(lines.where("rule IS NOT NULL OR is_misplaced"))
     filters = f.broadcast(tables.plan.tenures.select("tid", "filter"))
     wrong = bad.where("rule IS NOT NULL").join(filters, "tid", "left")
@@ -93,11 +71,6 @@ def _repeats(tables: Tables) -> Sequence[DataFrame]:
         rows(tables.named(repeated), "duplicate", "again"),
         rows(tables.named(straggling), "misorder", "fifo", named("publisher", "before")),
     )
-
-
-def _canonical(topic: str) -> Column:
-    """The same levels, without a leading slash [contracts.md §2]."""
-    return f.regexp_replace(f.col(topic), "^/(?=[^/])", "")
 
 
 # Events, whoever gets them

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from holdfast.pipeline.audit.spark_rows import BEFORE, DELIVERED, new, rows
+from holdfast.pipeline.audit.spark_sieve import matching
 from holdfast.pipeline.audit.spark_tables import Tables
 
 __all__ = ["lagging", "owed", "streams"]
@@ -16,15 +17,11 @@ __all__ = ["lagging", "owed", "streams"]
 def owed(tables: Tables) -> Sequence[DataFrame]:
     """What matches a tenure and did not come to it, but for what explains that."""
     plan = tables.plan
-    tenures = plan.tenures.select("run", "tid", "place", "since", "until", "owes", "is_open_ended")
-    events = tables.events.where("t IS NOT NULL").withColumn("place", f.explode("certain"))
-    matching = events.drop("certain", "maybe", "topic").join(f.broadcast(tenures), ["run", "place"])
-    is_owed = f.expr("owes AND is_accepted AND since < t AND t < until")
-    matching = matching.withColumn("is_owed", is_owed).where("is_owed OR tick IS NOT NULL")
     came = tables.delivered.where("tid IS NOT NULL").select(*DELIVERED)
     slim = ("t", "node", "i", "pubend", "tick", "is_owed", "is_open_ended")
     # Both are large. Of three narrow columns Spark believes that they can be sent to everybody, and they cannot.
-    missing = matching.select(*DELIVERED, *slim).join(came.hint("merge"), [*DELIVERED], "left_anti")
+    due = matching(tables, plan.tenures).select(*DELIVERED, *slim)
+    missing = due.join(came.hint("merge"), [*DELIVERED], "left_anti")
     missing = tables.named(missing)
     latest = came.groupBy("tid", "publisher").agg(f.max("n").alias("latest"))
     publishers = f.broadcast(plan.accepted_from.select("run", "publisher", "is_unannounced"))
@@ -71,7 +68,7 @@ def _is_covered() -> Column:
 
 
 def _told(tables: Tables) -> DataFrame:
-    """By tenure and pubend: how far it was told, and from where up to where while it stood."""
+    """By tenure and pubend: from where up to where it was told while it stood."""
     logged = f.broadcast(tables.plan.tenures.where("is_logged").select("tid"))
     events = tables.delivered.where("tid IS NOT NULL").join(logged, "tid")
     ranges = events.select(
@@ -80,7 +77,6 @@ def _told(tables: Tables) -> DataFrame:
     ranges = ranges.unionByName(tables.told.select("tid", "pubend", "i", "ended_i", "after", "upto"))
     stood = f.col("i") < f.col("ended_i")
     return ranges.groupBy("tid", "pubend").agg(
-        f.max("upto").alias("reached"),
         f.min(f.when(stood, f.col("after"))).alias("begin"),
         f.max(f.when(stood, f.col("upto"))).alias("end"),
     )
@@ -128,8 +124,11 @@ def streams(tables: Tables) -> Sequence[DataFrame]:
     )
 
 
-def lagging(tables: Tables) -> DataFrame:
-    """Who stands at the end, and has not been told of everything that was logged some time before."""
+def lagging(tables: Tables, told: DataFrame) -> DataFrame:
+    """Who stands at the end, and has not been told of everything that was logged some time before.
+
+    ``told`` says how far, by tenure and pubend.
+    """
     runs = f.broadcast(tables.plan.runs.select("run", "known_at"))
     logged = (
         tables.events.where("t IS NOT NULL AND tick IS NOT NULL").join(runs, "run").where("t <= known_at")
@@ -146,7 +145,7 @@ def lagging(tables: Tables) -> DataFrame:
         f.col("last_i").alias("i"),
         f.col("last_t").alias("t"),
     )
-    lines = due.join(f.broadcast(standing), "run").join(_told(tables), ["tid", "pubend"], "left")
+    lines = due.join(f.broadcast(standing), "run").join(told.select("tid", "pubend", "reached"), ["tid", "pubend"], "left")
     lines = lines.withColumn("reached", f.coalesce("reached", f.lit(0))).withColumn("tick", f.col("due.tick"))
     lagging = lines.where((f.col("due.t") > f.col("since")) & (f.col("reached") < f.col("tick")))
     return rows(lagging, "unexplained", "lagging", f.col("reached").cast("string"))

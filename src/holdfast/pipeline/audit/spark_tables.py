@@ -7,8 +7,8 @@ in Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
@@ -18,11 +18,15 @@ from pyspark.sql import functions as f
 
 from holdfast.pipeline.audit.line import decoded_attributes
 from holdfast.pipeline.audit.rematch import Rematch
-from holdfast.pipeline.audit.spark_plan import PlanTables
+from holdfast.pipeline.audit.spark_plan import PlanTables, small_table
 
-__all__ = ["Tables", "tables_of"]
+__all__ = ["EVENT", "NOBODYS", "Tables", "tables_of"]
 
-EVENT = ["run", "publisher", "n"]
+EVENT: Final = ["run", "publisher", "n"]
+#: Stands for the tenure of what nobody had asked for.
+NOBODYS: Final = -1
+#: So many events are sent to everybody (about 200 bytes each), which spares sorting the deliveries.
+_SENT_MAX: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class Tables:
     forwarded: DataFrame
     has_logs: bool  #: whether any run is logged
     has_traffic: bool  #: whether anything is known of what may pass a link
+    are_few: bool  #: whether events are so few that they can be sent to everybody
     kept: list[DataFrame] = field(default_factory=list)
 
     @property
@@ -53,6 +58,20 @@ class Tables:
             f.broadcast(self.plan.tenures.select("tid", "run", "subscriber", "subscription")), "tid"
         )
 
+    def sent(self, events: DataFrame) -> DataFrame:
+        """Events, to be joined with deliveries."""
+        return f.broadcast(events) if self.are_few else events
+
+    def about(self, suspects: Sequence[int]) -> Tables:
+        """The same of some tenures, or of ``NOBODYS``; of events and links everything."""
+        wanted = f.broadcast(small_table(self.events.sparkSession, [(tid,) for tid in suspects], "suspect int"))
+        tid = f.coalesce("tid", f.lit(NOBODYS))
+        delivered, told, tenures = (
+            table.join(wanted, tid == f.col("suspect"), "left_semi")
+            for table in (self.delivered, self.told, self.plan.tenures)
+        )
+        return replace(self, delivered=self.keep(delivered), told=told, plan=replace(self.plan, tenures=tenures))
+
     def keep(self, table: DataFrame) -> DataFrame:
         """Work a table out once, although several rules ask for it."""
         self.kept.append(table.persist(StorageLevel.MEMORY_AND_DISK))
@@ -64,8 +83,10 @@ class Tables:
             table.unpersist()
 
 
-def tables_of(lines: DataFrame, plan: PlanTables, filters: Mapping[str, Sequence[str]]) -> Tables:
-    """The tables of all runs; ``filters`` are theirs."""
+def tables_of(
+    lines: DataFrame, plan: PlanTables, filters: Mapping[str, Sequence[str]], counts: Mapping[str, int]
+) -> Tables:
+    """The tables of all runs; ``filters`` are theirs, ``counts`` the numbers of lines by kind."""
     published = _of_kind(lines, "publish", "publisher", "n", "topic", "attributes")
     accepted = _of_kind(lines, "accepted", "publisher", "n", "pubend", "tick")
     items = _of_kind(
@@ -75,12 +96,13 @@ def tables_of(lines: DataFrame, plan: PlanTables, filters: Mapping[str, Sequence
     told = _of_kind(lines, ("silence", "gap"), "pubend", "after", "upto", "subscriber", "subscription")
     logged = plan.runs.where("is_logged").select("run")
     told = _in_tenures(told.join(f.broadcast(logged), "run"), plan).where("tid IS NOT NULL")
-    events = _events(published, accepted, items, logged, filters)
+    are_few = max(counts.get("publish", 0), counts.get("accepted", 0)) <= _SENT_MAX
+    events = _events(published, accepted, items, logged, filters, are_few=are_few)
     forwarded = _of_kind(lines, "forward", "publisher", "n", f.col("from").alias("source"), "to")
     has_logs, has_traffic = not logged.isEmpty(), not plan.wanted.isEmpty()
-    tables = Tables(plan, published, accepted, events, delivered, told, forwarded, has_logs, has_traffic)
+    known = (has_logs, has_traffic, are_few)
+    tables = Tables(plan, published, accepted, events, delivered, told, forwarded, *known)
     tables.keep(events)
-    tables.keep(delivered)
     return tables
 
 
@@ -118,6 +140,8 @@ def _events(
     delivered: DataFrame,
     logged: DataFrame,
     filters: Mapping[str, Sequence[str]],
+    *,
+    are_few: bool,
 ) -> DataFrame:
     """By id: the first ``publish`` line, the filters it matches, whether it was accepted, and where it stands."""
     first = published.groupBy(*EVENT).agg(
@@ -135,6 +159,7 @@ def _events(
     )
     is_logged = logged.withColumn("is_logged", f.lit(True))
     known = receipts.where("receipt IS NOT NULL").select(*EVENT)
+    known = f.broadcast(known) if are_few else known
     told = delivered.where("tick <> 0").join(f.broadcast(logged), "run").join(known, EVENT, "left_anti")
     told = told.groupBy(*EVENT).agg(f.min(f.struct("pubend", "tick")).alias("told"))
     events = matched.join(receipts, EVENT, "full").join(told, EVENT, "full")
