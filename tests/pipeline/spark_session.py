@@ -11,13 +11,17 @@ import holdfast.pipeline
 
 @cache
 def spark() -> Any:
-    """On two threads, with as little around it as can be."""
+    """On two threads, with as little around it as can be.
+
+    Java compiles a little and at once, and Spark not at all: each would take longer than the few rows of a test.
+    """
     return holdfast.pipeline.session(
         "tests",
         master="local[2]",
         spark__sql__shuffle__partitions="2",
         spark__sql__session__timeZone="UTC",
-        spark__python__worker__reuse="true",
+        spark__sql__codegen__wholeStage="false",
+        spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,12 @@ pytest.importorskip("pyspark", reason="Spark is not installed: pip install -r re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from spark_session import spark
 
+import large_trace
 from holdfast.pipeline.audit.columns import write_lines
 from holdfast.pipeline.audit.spark import audit_in
 from holdfast.pipeline.audit.traces import read_traces
-from holdfast.pipeline.spark_session import spark_session
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with spark_session("local[2]") as session:
-        session.conf.set("spark.sql.codegen.wholeStage", "false")  # compiling would take longer than the rows
-        yield session
 
 
 @pytest.fixture(scope="module")
@@ -51,19 +43,32 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [whole, table]
 
 
-def test_both_engines_give_the_same_answers_row_for_row(spark: SparkSession, traces: list[Path]) -> None:
+def test_both_engines_give_the_same_answers_row_for_row(traces: list[Path]) -> None:
     whole, table = traces
     expected = audit([whole], "local")
     assert sum(expected.counts.values()) > 50
     assert audit([table], "local") == expected
-    assert audit_in(spark, [table]) == expected
+    assert audit_in(spark(), [table]) == expected
 
 
-def test_json_lines_are_converted_first_and_a_bad_one_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_trace_in_order_needs_no_closer_look_and_what_is_planted_in_it_is_found(tmp_path: Path) -> None:
+    """The sieve suspects nobody, so that three rules for events are left, three for logs and one for their ends."""
+    path = tmp_path / "trace.parquet"
+    large_trace.make(10_000, path)
+    told: list[tuple[str, int | None]] = []
+    assert audit_in(spark(), [path], step=lambda what, part, parts: told.append((what, parts))).is_kept
+    assert told[-7:] == [("rules", 7)] * 7
+    assert ("rules", 7) not in told[:-7]
+    expected = large_trace.plant(path)
+    assert audit_in(spark(), [path]).counts == expected
+    assert audit([path], "local").counts == expected
+
+
+def test_json_lines_are_converted_first_and_a_bad_one_is_named(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_bytes(b"".join(encoded(clean("best-effort"))) + b"{")
     with pytest.raises(TraceError, match=r"trace.jsonl, line \d+: not JSON"):
-        audit_in(spark, [path])
+        audit_in(spark(), [path])
 
 
 def rows_of(network: str) -> list[dict[str, Any]]:
@@ -72,7 +77,7 @@ def rows_of(network: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["kind"] != "status"]
 
 
-def test_tables_of_others_may_have_structs_and_lists(spark: SparkSession, tmp_path: Path) -> None:
+def test_tables_of_others_may_have_structs_and_lists(tmp_path: Path) -> None:
     """Whoever writes its traces to Parquet by way of pyarrow's own types is understood by both engines."""
     path = tmp_path / "trace.parquet"
     rows = rows_of("best-effort")
@@ -81,7 +86,7 @@ def test_tables_of_others_may_have_structs_and_lists(spark: SparkSession, tmp_pa
     local = audit([path], "local")
     assert local.is_kept
     assert local.lines["deliver"] > 50
-    assert audit_in(spark, [path]) == local
+    assert audit_in(spark(), [path]) == local
 
 
 @pytest.mark.parametrize(
@@ -93,12 +98,12 @@ def test_tables_of_others_may_have_structs_and_lists(spark: SparkSession, tmp_pa
     ],
 )
 def test_a_table_that_is_no_trace_is_refused_by_both(
-    spark: SparkSession, tmp_path: Path, change: dict[str, Any], problem: str
+    tmp_path: Path, change: dict[str, Any], problem: str
 ) -> None:
     path = tmp_path / "trace.parquet"
     deliver = next(row for row in rows_of("best-effort") if row["kind"] == "deliver")
     pq.write_table(pa.Table.from_pylist([{**deliver, **change, "tags": "[]"}]), path)
     with pytest.raises(TraceError, match=problem):
-        audit_in(spark, [path])
+        audit_in(spark(), [path])
     with pytest.raises(TraceError, match="line 1"):
         audit([path], "local")

@@ -62,9 +62,11 @@ def run(options: argparse.Namespace) -> int:
                         shown.update(task, completed=count)
                     yield line
 
-            verdict = audit(
-                options.traces, engine, unfinished=options.unfinished, master=options.master, watch=watch
-            )
+            def step(what: str, part: int, parts: int | None) -> None:
+                shown.update(task, description=what, completed=part, total=parts)
+
+            given = {"unfinished": options.unfinished, "master": options.master}
+            verdict = audit(options.traces, engine, **given, watch=watch, step=step)
     except CallersFault as error:
         raise Failure(plain(str(error))) from error
     except EnvironmentsFault as error:

@@ -96,7 +96,7 @@ def _quiet(master: str) -> dict[str, str]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
+        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={log}",
     }
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

@@ -44,11 +44,13 @@ def audit(
     unfinished: bool = False,
     master: str | None = None,
     watch: Callable[[Iterable[tuple[str, Line]]], Iterator[tuple[str, Line]]] = iter,
+    step: Callable[[str, int, int | None], None] = lambda what, part, parts: None,
 ) -> Verdict:
     """Judge traces together.
 
     ``unfinished``: a run may have no end. ``master``: which Spark to use, the embedded one unless told. ``watch`` is
-    handed the lines as they are read, and hands them on.
+    handed the lines as they are read, and hands them on. ``step`` is told what Spark does: which part it is of how
+    many, once that is known.
 
     :raises CallersFault: if a trace cannot be read, or something that reading it needs is not installed.
     """
@@ -58,4 +60,4 @@ def audit(
         raise CallersFault("the engine spark needs pyspark; install it with: pip install 'holdfast[spark]'")
     from holdfast.pipeline.audit.spark import audit_with_spark
 
-    return audit_with_spark(paths, unfinished=unfinished, master=master, watch=watch)
+    return audit_with_spark(paths, unfinished=unfinished, master=master, watch=watch, step=step)

@@ -27,7 +27,12 @@ def violations_in(tables: Tables) -> list[DataFrame]:
     suspects = suspects_in(tables, found)
     if suspects:
         some = tables.about(suspects)
-        rules += [*_deliveries(some), *_repeats(some), *owed(some), *(streams(some) if tables.has_logs else ())]
+        rules += [
+            *_deliveries(some),
+            *_repeats(some),
+            *owed(some),
+            *(streams(some) if tables.has_logs else ()),
+        ]
     if tables.has_logs:
         rules += [*_log(tables), lagging(tables, found)]
     if tables.has_traffic:

@@ -68,7 +68,7 @@ def matching(tables: Tables, tenures: DataFrame) -> DataFrame:
 
 
 def sieved(tables: Tables) -> DataFrame:
-    """By tenure and pubend: how far it was told, how many came of what ``matching`` has, and whether all is in order."""
+    """By tenure and pubend: how far it was told, how many came of what is ``matching``, and whether one is odd."""
     owed = f.broadcast(tables.plan.tenures.select("tid", "since", "until", "owes"))
     lines = judged(tables, tables.delivered).join(owed, "tid", "left")
     is_owed = f.expr("owes AND is_accepted AND since < published_t AND published_t < until")

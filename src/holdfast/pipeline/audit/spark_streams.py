@@ -145,7 +145,9 @@ def lagging(tables: Tables, told: DataFrame) -> DataFrame:
         f.col("last_i").alias("i"),
         f.col("last_t").alias("t"),
     )
-    lines = due.join(f.broadcast(standing), "run").join(told.select("tid", "pubend", "reached"), ["tid", "pubend"], "left")
+    lines = due.join(f.broadcast(standing), "run").join(
+        told.select("tid", "pubend", "reached"), ["tid", "pubend"], "left"
+    )
     lines = lines.withColumn("reached", f.coalesce("reached", f.lit(0))).withColumn("tick", f.col("due.tick"))
     lagging = lines.where((f.col("due.t") > f.col("since")) & (f.col("reached") < f.col("tick")))
     return rows(lagging, "unexplained", "lagging", f.col("reached").cast("string"))

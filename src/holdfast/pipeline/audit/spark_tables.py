@@ -64,13 +64,17 @@ class Tables:
 
     def about(self, suspects: Sequence[int]) -> Tables:
         """The same of some tenures, or of ``NOBODYS``; of events and links everything."""
-        wanted = f.broadcast(small_table(self.events.sparkSession, [(tid,) for tid in suspects], "suspect int"))
+        wanted = f.broadcast(
+            small_table(self.events.sparkSession, [(tid,) for tid in suspects], "suspect int")
+        )
         tid = f.coalesce("tid", f.lit(NOBODYS))
         delivered, told, tenures = (
             table.join(wanted, tid == f.col("suspect"), "left_semi")
             for table in (self.delivered, self.told, self.plan.tenures)
         )
-        return replace(self, delivered=self.keep(delivered), told=told, plan=replace(self.plan, tenures=tenures))
+        return replace(
+            self, delivered=self.keep(delivered), told=told, plan=replace(self.plan, tenures=tenures)
+        )
 
     def keep(self, table: DataFrame) -> DataFrame:
         """Work a table out once, although several rules ask for it."""
