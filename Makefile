@@ -1,5 +1,6 @@
 # Everything happens in .venv, from pinned packages. `make demo` and `make test` need Python 3.11 and nothing else;
-# a C compiler is used if there is one.
+# a C compiler is used if there is one, and Java: Spark, which only tests and soaks install, brings one for machines
+# that have none.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 RUN    := $(VENV)/bin/
@@ -9,7 +10,7 @@ RUN    := $(VENV)/bin/
 demo: $(VENV)/runtime
 	@$(RUN)holdfast demo
 
-test: $(VENV)/develop compile
+test: $(VENV)/spark compile
 	$(RUN)python tools/run_tests.py
 
 check: $(VENV)/develop
@@ -22,7 +23,7 @@ bench: $(VENV)/develop compile
 	$(RUN)holdfast bench network --markdown docs/benchmarks.md
 	$(RUN)holdfast bench durable --data . --markdown docs/benchmarks.md
 
-soak: $(VENV)/develop compile
+soak: $(VENV)/spark compile
 	$(RUN)python tools/soak.py
 
 compile: $(VENV)/develop
@@ -40,6 +41,10 @@ $(VENV)/runtime: $(VENV)/python requirements.txt pyproject.toml
 
 $(VENV)/develop: $(VENV)/runtime requirements-dev.txt
 	$(RUN)python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	touch $@
+
+$(VENV)/spark: $(VENV)/develop requirements-spark.txt
+	$(RUN)python -m pip install --quiet --disable-pip-version-check --requirement requirements-spark.txt
 	touch $@
 
 clean:
