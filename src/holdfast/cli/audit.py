@@ -43,6 +43,12 @@ def add_arguments(commands: Any) -> None:
         "--master", metavar="URL", help="the Spark to use (default: one inside this process)"
     )
     command.add_argument(
+        "--archive",
+        type=Path,
+        metavar="FILE",
+        help="for executors without Holdfast; see `holdfast pack-spark`",
+    )
+    command.add_argument(
         "--unfinished", action="store_true", help="judge what can be judged of runs that have no end"
     )
     command.add_argument("--json", action="store_true", help="the verdict as one JSON object")
@@ -52,7 +58,7 @@ def add_arguments(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Judge, and say what was found."""
     try:
-        engine = options.engine or choose(options.traces)
+        engine = options.engine or ("spark" if options.master else choose(options.traces))
         with progress() as shown:
             task = shown.add_task("lines", total=None)
 
@@ -65,8 +71,15 @@ def run(options: argparse.Namespace) -> int:
             def step(what: str, part: int, parts: int | None) -> None:
                 shown.update(task, description=what, completed=part, total=parts)
 
-            given = {"unfinished": options.unfinished, "master": options.master}
-            verdict = audit(options.traces, engine, **given, watch=watch, step=step)
+            verdict = audit(
+                options.traces,
+                engine,
+                unfinished=options.unfinished,
+                master=options.master,
+                archive=options.archive,
+                watch=watch,
+                step=step,
+            )
     except CallersFault as error:
         raise Failure(plain(str(error))) from error
     except EnvironmentsFault as error:

@@ -19,7 +19,7 @@ from holdfast.cli.failure import Failure, Trouble
 
 __all__ = ["main"]
 
-#: In the order of the help; each is a module of this package.
+#: In the order of the help; each is a module of this package, with _ for -.
 COMMANDS: Final = (
     "demo",
     "init",
@@ -38,6 +38,7 @@ COMMANDS: Final = (
     "puppet",
     "audit",
     "report",
+    "pack-spark",
     "bench",
 )
 
@@ -48,7 +49,7 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"holdfast {holdfast.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS:
-        import_module(f"holdfast.cli.{command}").add_arguments(commands)
+        import_module(f"holdfast.cli.{command.replace('-', '_')}").add_arguments(commands)
     return top
 
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.pipeline.publishing import publish
-    from holdfast.pipeline.session import register, session
+    from holdfast.pipeline.sessions import register, session
 
 __all__ = ["publish", "register", "session"]
 
-_HOMES = {"publish": "publishing", "register": "session", "session": "session"}
+_HOMES = {"publish": "publishing", "register": "sessions", "session": "sessions"}
 
 
 def __getattr__(name: str) -> object:

@@ -6,12 +6,14 @@ nothing of it could be imported to say so. An embedded session that runs our own
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from socket import gethostname
 from typing import Final, NamedTuple
 
+from py4j.protocol import Py4JError
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -63,6 +65,12 @@ def _other_python(which: str) -> str:
     return f"the executors' Python is {which}, and the driver's {ours}; {ADVICE}"
 
 
+def _cause(text: str) -> str:
+    """Of what Java says, over pages: why it could not start a Python, or else whatever came first."""
+    found = re.search(r"java\.io\.IOException: Cannot run program .*", text)
+    return found[0] if found else text.strip().partition("\n")[0]
+
+
 def check_executors(spark: SparkSession) -> None:
     """Ask them, unless they are ourselves.
 
@@ -75,10 +83,10 @@ def check_executors(spark: SparkSession) -> None:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
         answers = context.parallelize(range(PROBES), PROBES).mapPartitions(probe).collect()
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         if _MISMATCH in str(error):
             raise CannotExecute(_other_python("another")) from error
-        raise CannotExecute(f"the executors run no Python of ours: {error}") from error
+        raise CannotExecute(f"the executors run no Python of ours: {_cause(str(error))}; {ADVICE}") from error
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
     problem = problem_in(Found(*answer) for answer in answers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,8 +22,9 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from holdfast.errors import EnvironmentsFault
+from holdfast.pipeline.packing import settings_for
 
-__all__ = ["NoSpark", "spark_session", "started"]
+__all__ = ["NoSpark", "java_home", "spark_session", "started"]
 
 #: Of the process that is embedded; windows and joins of 10^7 rows spill what does not fit.
 MEMORY: Final = "3g"
@@ -46,8 +48,10 @@ class NoSpark(EnvironmentsFault):
 
 
 @contextmanager
-def spark_session(master: str | None = None) -> Iterator[SparkSession]:
+def spark_session(master: str | None = None, archive: Path | None = None) -> Iterator[SparkSession]:
     """A session for one job, ended with the block; what its processes say is kept from the terminal.
+
+    ``archive`` as in ``started``.
 
     :raises NoSpark: if there is no Java, or Spark does not start.
     """
@@ -63,7 +67,7 @@ def spark_session(master: str | None = None) -> Iterator[SparkSession]:
         }
         with _said_to(folder / "said") as said:
             try:
-                session = started("holdfast", master or "local[*]", folder, settings)
+                session = started("holdfast", master or "local[*]", folder, settings, archive)
             except NoSpark:
                 raise
             except Exception as error:  # py4j and Spark raise whatever they like
@@ -74,21 +78,39 @@ def spark_session(master: str | None = None) -> Iterator[SparkSession]:
             session.stop()
 
 
-def started(app: str, master: str, folder: Path, settings: Mapping[str, str]) -> SparkSession:
+def started(
+    app: str, master: str, folder: Path, settings: Mapping[str, str], archive: Path | None = None
+) -> SparkSession:
     """A session that makes no noise. A Java that is made for it is in the folder, which has to outlive it.
+
+    ``archive`` is what `holdfast pack-spark` has written, for executors on which Holdfast is not installed. Their
+    Python is then any of our version that they find, since ours may not be where they are.
 
     :raises NoSpark: if there is no Java.
     """
-    home = _java_home(folder)
+    home = java_home(folder)
     if home is not None:
         os.environ["JAVA_HOME"] = home
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    ours = sys.executable if archive is None else "python{}.{}".format(*sys.version_info)
+    os.environ.setdefault("PYSPARK_PYTHON", ours)
+    if os.environ["PYSPARK_PYTHON"] != sys.executable:
+        os.environ["PYTHONPATH"] = _packages()
+    packed = {} if archive is None else settings_for(archive)
     builder = SparkSession.builder.appName(app).master(master)
-    for name, value in {**_quiet(master), **settings}.items():
+    for name, value in {**_quiet(master), **packed, **settings}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _packages() -> str:
+    """Where our packages are. Spark plans a query of a source here, and with the Python of the executors."""
+    own = Path(sysconfig.get_path("stdlib"))
+    theirs = [own, own / "lib-dynload"]
+    return os.pathsep.join(
+        each for each in sys.path if each and Path(each).is_dir() and Path(each) not in theirs
+    )
 
 
 def _quiet(master: str) -> dict[str, str]:
@@ -103,7 +125,7 @@ def _quiet(master: str) -> dict[str, str]:
     return settings
 
 
-def _java_home(folder: Path) -> str | None:
+def java_home(folder: Path) -> str | None:
     """Where Spark finds Java, made in a folder if need be; None where it finds one by itself.
 
     :raises NoSpark: if there is none.

@@ -43,14 +43,15 @@ def audit(
     *,
     unfinished: bool = False,
     master: str | None = None,
+    archive: Path | None = None,
     watch: Callable[[Iterable[tuple[str, Line]]], Iterator[tuple[str, Line]]] = iter,
     step: Callable[[str, int, int | None], None] = lambda what, part, parts: None,
 ) -> Verdict:
     """Judge traces together.
 
-    ``unfinished``: a run may have no end. ``master``: which Spark to use, the embedded one unless told. ``watch`` is
-    handed the lines as they are read, and hands them on. ``step`` is told what Spark does: which part it is of how
-    many, once that is known.
+    ``unfinished``: a run may have no end. ``master``: which Spark to use, the embedded one unless told; ``archive`` is
+    for its executors (`holdfast pack-spark`). ``watch`` is handed the lines as they are read, and hands them on.
+    ``step`` is told what Spark does: which part it is of how many, once that is known.
 
     :raises CallersFault: if a trace cannot be read, or something that reading it needs is not installed.
     """
@@ -60,4 +61,6 @@ def audit(
         raise CallersFault("the engine spark needs pyspark; install it with: pip install 'holdfast[spark]'")
     from holdfast.pipeline.audit.spark import audit_with_spark
 
-    return audit_with_spark(paths, unfinished=unfinished, master=master, watch=watch, step=step)
+    return audit_with_spark(
+        paths, unfinished=unfinished, master=master, archive=archive, watch=watch, step=step
+    )

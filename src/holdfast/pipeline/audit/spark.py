@@ -51,12 +51,17 @@ def audit_with_spark(
     *,
     unfinished: bool = False,
     master: str | None = None,
+    archive: Path | None = None,
     watch: Watch = iter,
     step: Step = _untold,
 ) -> Verdict:
-    """Judge traces together, in a session of their own."""
+    """Judge traces together, in a session of their own.
+
+    :raises CallersFault: as ``audit_in``.
+    :raises EnvironmentsFault: if there is no such Spark, or its executors lack something.
+    """
     step("starting Spark", 0, None)
-    with spark_session(master) as spark:
+    with spark_session(master, archive) as spark:
         check_executors(spark)
         return audit_in(spark, paths, unfinished=unfinished, watch=watch, step=step)
 

@@ -1,0 +1,68 @@
+"""What a driver sees of a cluster whose executors have a Python and no Holdfast; run by `test_cluster.py`.
+
+    python tests/cluster_driver.py MASTER ARCHIVE NETWORK STREAM TRACE
+
+Each case has a session of its own; what came of it is printed as one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import holdfast.pipeline
+from holdfast.pipeline.audit.spark import audit_in
+from holdfast.pipeline.preflight import CannotExecute
+from spark_cluster import BARE_PYTHON, JAVA
+
+#: What makes a Python say that it is of another version, since there may be no other one here.
+ANOTHER = """import sys
+class Version(tuple):
+    major, minor = 3, 99
+sys.version_info = Version((3, 99, 0, "final", 0))
+"""
+
+
+def refused(master: str, **settings: str) -> str:
+    """Why a session could not be had."""
+    try:
+        session(master, **settings).stop()
+    except CannotExecute as error:
+        return str(error)
+    return ""
+
+
+def session(master: str, **settings: Any) -> Any:
+    small: dict[str, Any] = {"spark__executor__memory": "512m", "spark__driver__extraJavaOptions": JAVA}
+    small |= {"spark__executor__extraJavaOptions": JAVA, "spark__sql__codegen__wholeStage": "false"}
+    return holdfast.pipeline.session("cluster", master=master, **small, **settings)
+
+
+def main() -> None:
+    master, archive, network, stream, trace = sys.argv[1:]
+    os.environ["PYSPARK_PYTHON"] = BARE_PYTHON
+    folder = Path(archive).parent / "another"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(ANOTHER)
+    found: dict[str, Any] = {
+        "bare": refused(master),
+        "another": refused(master, spark__executorEnv__PYTHONPATH=str(folder)),
+    }
+    os.environ["PYSPARK_PYTHON"] = "/nowhere/python"
+    found["none"] = refused(master)
+    os.environ["PYSPARK_PYTHON"] = BARE_PYTHON
+    spark = session(master, archive=Path(archive))
+    rows = spark.read.format("holdfast").options(network=network, stream=stream, localSegments="true")
+    numbers = rows.option("attributes", "i BIGINT").load().select("a.i").collect()
+    executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
+    verdict = audit_in(spark, [Path(trace)])
+    spark.stop()
+    found |= {"numbers": [row.i for row in numbers], "executors": executors, "verdict": verdict.as_json()}
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
