@@ -1,8 +1,9 @@
-"""What a driver sees of a cluster whose executors have a Python and no Holdfast; run by `test_cluster.py`.
+"""What a driver sees of a cluster whose executors have a Python and no Holdfast; run by `bare_cluster.py`.
 
     python tests/cluster_driver.py MASTER ARCHIVE NETWORK STREAM TRACE
 
-Each case has a session of its own; what came of it is printed as one JSON object.
+With ``-`` for the trace only what the source needs is tried. Each case has a session of its own; what came of them is
+printed as one JSON object.
 """
 
 from __future__ import annotations
@@ -44,24 +45,29 @@ def session(master: str, **settings: Any) -> Any:
 def main() -> None:
     master, archive, network, stream, trace = sys.argv[1:]
     os.environ["PYSPARK_PYTHON"] = BARE_PYTHON
-    folder = Path(archive).parent / "another"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(ANOTHER)
-    found: dict[str, Any] = {
-        "bare": refused(master),
-        "another": refused(master, spark__executorEnv__PYTHONPATH=str(folder)),
-    }
-    os.environ["PYSPARK_PYTHON"] = "/nowhere/python"
-    found["none"] = refused(master)
-    os.environ["PYSPARK_PYTHON"] = BARE_PYTHON
+    found: dict[str, Any] = {"bare": refused(master)}
+    if trace != "-":
+        found |= others(master, Path(archive).parent / "another")
     spark = session(master, archive=Path(archive))
     rows = spark.read.format("holdfast").options(network=network, stream=stream, localSegments="true")
     numbers = rows.option("attributes", "i BIGINT").load().select("a.i").collect()
-    executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
-    verdict = audit_in(spark, [Path(trace)])
+    found["numbers"] = [row.i for row in numbers]
+    found["executors"] = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
+    if trace != "-":
+        found["verdict"] = audit_in(spark, [Path(trace)]).as_json()
     spark.stop()
-    found |= {"numbers": [row.i for row in numbers], "executors": executors, "verdict": verdict.as_json()}
     sys.stdout.write(json.dumps(found))
+
+
+def others(master: str, folder: Path) -> dict[str, str]:
+    """What is said of a Python of another version, and of one that is not there."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(ANOTHER)
+    another = refused(master, spark__executorEnv__PYTHONPATH=str(folder))
+    os.environ["PYSPARK_PYTHON"] = "/nowhere/python"
+    none = refused(master)
+    os.environ["PYSPARK_PYTHON"] = BARE_PYTHON
+    return {"another": another, "none": none}
 
 
 if __name__ == "__main__":

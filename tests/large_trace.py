@@ -3,6 +3,7 @@
     python tests/large_trace.py ROWS FILE                makes one, of a durable network
     python tests/large_trace.py ROWS FILE --audit        and judges it: seconds, memory
     python tests/large_trace.py ROWS FILE --planted      with every kind of violation planted in it
+    python tests/large_trace.py ROWS FILE --audit --cluster        on one core, and on a cluster of two workers
 
 Four publishers, a hundred subscriptions, 25 of which match each event, as on the paper's workload [E1.1]; LoggingLevel
 light, so that *no-interest* is not judged.
@@ -12,9 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,8 @@ import pyarrow.parquet as pq
 
 from holdfast.pipeline.audit.columns import SCHEMA
 from holdfast.pipeline.audit.spark import audit_with_spark
+from holdfast.pipeline.audit.violation import KINDS
+from spark_cluster import cluster
 
 PUBLISHERS = 4
 SUBSCRIPTIONS = 100
@@ -105,42 +111,79 @@ def _subscription(
         writer.write_table(table({**who, **silence, **last}, 1))
 
 
-def plant(path: Path) -> dict[str, int]:
-    """Break every promise that such a trace can break, once each; how often each kind must be found."""
+def plant(path: Path, seed: int = 0) -> dict[str, int]:
+    """Break every promise of the contract, once or twice; how often each kind must be found. ``seed`` says where."""
     lines = pq.read_table(path)
-    rows = lines.slice(0, 0).to_pylist()
     kinds = np.asarray(lines.column("kind").combine_chunks())
-    delivered = np.flatnonzero(kinds == "deliver")
-    accepted = np.flatnonzero(kinds == "accepted")
-    published = np.flatnonzero(kinds == "publish")
-    silent = np.flatnonzero(kinds == "silence")
-    gone: list[int] = [
-        int(delivered[1000]),
-        int(accepted[77]),
-        int(silent[3]),
-        *map(int, delivered[2000:2002]),
-    ]
+    places = {kind: np.flatnonzero(kinds == kind) for kind in ("deliver", "accepted", "publish", "silence")}
+    at = {kind: seed * 37 % (len(found) // 2) for kind, found in places.items()}
 
-    def line(at: int) -> dict[str, Any]:
-        row: dict[str, Any] = lines.slice(int(at), 1).to_pylist()[0]
+    def place(kind: str, number: int) -> int:
+        """A line of a kind: which one depends on the seed."""
+        return int(places[kind][(at[kind] + number) % len(places[kind])])
+
+    def line(kind: str, number: int) -> dict[str, Any]:
+        row: dict[str, Any] = lines.slice(place(kind, number), 1).to_pylist()[0]
         return row
 
-    rows.append({**line(delivered[500]), "i": 2 * 10**9})  # a duplicate
-    rows.append(
-        {**line(delivered[500]), "n": 10**8, "tick": FIRST_TICK * 2, "i": 2 * 10**9 + 1}
-    )  # unpublished: wrong
-    rows.append({**line(published[5]), "t": 9.0})  # an id used twice: duplicate
-    first, second = line(delivered[2000]), line(delivered[2001])
+    end = lines.slice(len(lines) - 1, 1).to_pylist()[0]
+    # Three in a row, so that what is missing or changed places is not the last before a silence.
+    missing, first = (
+        next(number for number in range(start, 2 * start) if _are_neighbours(line, number))
+        for start in (1000, 2000)
+    )
+    gone = [place("deliver", missing), place("accepted", 77), place("silence", 3)]
+    gone += [place("deliver", first), place("deliver", first + 1)]
+    again, silence = line("deliver", 500), line("silence", 3)
+    one, other = line("deliver", first), line("deliver", first + 1)
     moved = ("n", "tick")
-    rows.append({**first, **{name: second[name] for name in moved}})
-    rows.append({**second, **{name: first[name] for name in moved}})  # misorder
-    silence = line(silent[3])
-    rows.append({**silence, "after": silence["after"] + 1})  # unexplained
+    asked = {**again, "filter": "a", "durable": True, "t": end["t"]}
+    rows = [
+        {**again, "i": 2 * 10**9},  # duplicate
+        {**again, "n": 10**8, "tick": FIRST_TICK * 2, "i": 2 * 10**9 + 1},  # wrong: never published
+        {**line("publish", 5), "t": 9.0},  # duplicate: an id used twice
+        {**one, **{name: other[name] for name in moved}},  # misorder
+        {**other, **{name: one[name] for name in moved}},
+        {**silence, "after": silence["after"] + 1},  # unexplained
+        {**asked, "kind": "unsubscribe", "i": 3 * 10**9},
+        {**asked, "kind": "unsubscribed", "i": 3 * 10**9 + 1},
+        {**again, "i": 3 * 10**9 + 2, "t": end["t"]},  # late, and a duplicate
+        _forward(end),  # no-interest
+        *_two_logs(),  # total-order
+    ]
     kept = np.ones(len(lines), bool)
-    kept[gone] = False
-    broken = pa.concat_tables([lines.filter(pa.array(kept)), pa.Table.from_pylist(rows, SCHEMA)])
+    kept[gone] = False  # lost, unaccepted
+    whole = [{name: row.get(name) for name in SCHEMA.names} for row in rows]
+    broken = pa.concat_tables([lines.filter(pa.array(kept)), pa.Table.from_pylist(whole, SCHEMA)])
     pq.write_table(broken, path)
-    return {"lost": 1, "duplicate": 2, "misorder": 1, "wrong": 1, "unexplained": 1, "unaccepted": 1}
+    counts = dict.fromkeys(KINDS, 1)
+    return {**counts, "duplicate": 3}
+
+
+def _are_neighbours(line: Callable[[str, int], dict[str, Any]], number: int) -> bool:
+    rows = [line("deliver", number + each) for each in range(3)]
+    return len({(row["subscriber"], row["publisher"]) for row in rows}) == 1
+
+
+def _forward(end: dict[str, Any]) -> dict[str, Any]:
+    """A copy that goes to b1, where nobody wants it: whoever hangs there has asked for group 1."""
+    event = {"publisher": "p0", "n": GROUPS}
+    return {**event, "run": "large", "t": end["t"] - 0.05, "i": 1, "node": "b0", "kind": "forward"} | {
+        "from": "b0",
+        "to": "b1",
+    }
+
+
+def _two_logs() -> list[dict[str, Any]]:
+    """A run of its own, whose total order has two logs."""
+    run = {"run": "total", "node": "master"}
+    head = {"guarantee": "durable", "order": "TOTAL", "delta": 0, "routing": "filter", "tree": "{}"}
+    rows = [{**run, "kind": "run", "t": 0.0, "i": 1, **head}]
+    for n in (1, 2):
+        event = {"run": "total", "node": "p", "publisher": "p", "n": n, "t": float(n)}
+        rows.append({**event, "kind": "publish", "i": 2 * n, "topic": "a", "attributes": "{}"})
+        rows.append({**event, "kind": "accepted", "i": 2 * n + 1, "pubend": f"log{n}", "tick": n})
+    return [*rows, {**run, "kind": "end", "t": 9.0, "i": 2, "drained": True}]
 
 
 def main() -> int:
@@ -149,21 +192,34 @@ def main() -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--audit", action="store_true")
     parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--cluster", action="store_true")
     options = parser.parse_args()
     make(options.rows, options.file)
     expected = plant(options.file) if options.planted else {}
-    if options.audit or options.planted:
-        begun = time.monotonic()
-        verdict = audit_with_spark([options.file])
-        seconds = time.monotonic() - begun
-        mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-        lines = f"{verdict.lines['deliver']:,} deliveries, {seconds:.1f} s with Spark's start"
-        sys.stdout.write(f"{lines}; {mine:.1f} GB here, {largest:.1f} GB in Java\n{dict(verdict.counts)}\n")
-        for each in verdict.violations:
-            sys.stdout.write(f"{each.kind}: {each.words}\n")
-        return 0 if dict(verdict.counts) == expected else 1
-    return 0
+    if not (options.audit or options.planted):
+        return 0
+    if not options.cluster:
+        return 0 if judged(options.file, None)[0] == expected else 1
+    alone, seconds = judged(options.file, "local[1]")
+    with tempfile.TemporaryDirectory() as folder, cluster(Path(folder), memory="3g") as url:
+        os.environ["PYSPARK_SUBMIT_ARGS"] = "--conf spark.executor.memory=2g pyspark-shell"
+        together, faster = judged(options.file, url)
+    sys.stdout.write(f"two workers are {seconds / faster:.2f} times as fast as one core\n")
+    return 0 if alone == together == expected else 1
+
+
+def judged(path: Path, master: str | None) -> tuple[dict[str, int], float]:
+    """What is wrong with a trace, and the seconds that took; said, too."""
+    begun = time.monotonic()
+    verdict = audit_with_spark([path], master=master)
+    seconds = time.monotonic() - begun
+    mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    lines = f"{verdict.lines['deliver']:,} deliveries, {seconds:.1f} s with Spark's start"
+    sys.stdout.write(f"{lines}; {mine:.1f} GB here, {largest:.1f} GB in Java\n{dict(verdict.counts)}\n")
+    for each in verdict.violations:
+        sys.stdout.write(f"{each.kind}: {each.words}\n")
+    return dict(verdict.counts), seconds
 
 
 if __name__ == "__main__":

@@ -106,6 +106,7 @@ def everything() -> list[Soaked]:
     real = "tests/real_overlay.py"
     durable = "tests/real_durable.py"
     logged = "-m holdfast.simulator.durable_swarm"
+    planted, bare = "tests/large_planted.py", "tests/bare_cluster.py"
     lies = "tests/fuzz_durable_campaign.py"
     spark = "tests/real_pipeline.py"
     # Five kills each of four drivers' checkpoints; where Spark is installed.
@@ -123,6 +124,10 @@ def everything() -> list[Soaked]:
         Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 4_000, 40),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
         Soaked("simulated networks without faults: complete", swarm, 4_000),
+        Soaked("deliveries in a trace: clean is clean, every kind planted is found", planted, 3_000_000, 3),
+        Soaked(
+            "a cluster without Holdfast: refused in a line each; with the archive it audits alike", bare, 3, 3
+        ),
         Soaked("bad bytes at every port, seconds of them", "tests/fuzz_campaign.py", 600, 10),
         Soaked("lies about durable streams at every port, seconds of them", lies, 600, 10),
         Soaked("brokers in any interleaving", f"{tree}[filter]", 10_000),

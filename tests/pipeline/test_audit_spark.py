@@ -22,6 +22,7 @@ import large_trace
 from holdfast.pipeline.audit.columns import write_lines
 from holdfast.pipeline.audit.spark import audit_in
 from holdfast.pipeline.audit.traces import read_traces
+from holdfast.pipeline.audit.violation import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,7 @@ def test_a_trace_in_order_needs_no_closer_look_and_what_is_planted_in_it_is_foun
     assert told[-7:] == [("rules", 7)] * 7
     assert ("rules", 7) not in told[:-7]
     expected = large_trace.plant(path)
+    assert {*expected} == {*KINDS}
     assert audit_in(spark(), [path]).counts == expected
     assert audit([path], "local").counts == expected
 
