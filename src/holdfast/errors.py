@@ -30,6 +30,7 @@
     │   ├── NotStable, Gap, CannotRead, ReaderUnreachable    pipeline/errors: between a log and a row
     │   ├── CannotPublish       pipeline/errors: rows that a broker does not have
     │   ├── CannotExecute       pipeline/preflight: executors that lack something
+    │   ├── CannotPack          pipeline/packing: a package that executors need and that is not here
     │   ├── CannotStore         runtime/disk: a folder of ours that cannot be read or written now
     │   └── DamagedFile         runtime/disk: a file of ours that cannot be read back
     └── DriverFailed            runtime/driver: a bug of ours stopped a node
