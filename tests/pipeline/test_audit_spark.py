@@ -23,11 +23,12 @@ from holdfast.pipeline.audit.columns import write_lines
 from holdfast.pipeline.audit.spark import audit_in
 from holdfast.pipeline.audit.traces import read_traces
 from holdfast.pipeline.audit.violation import KINDS
+from swarm_traces import SWARMS, trace_of
 
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """All networks, clean, and with everything planted that can be, a run each, in one file of each format."""
+    """All networks, clean, and with all planted that can be, and the first of each swarm: a run each, in one file."""
     folder = tmp_path_factory.mktemp("traces")
     whole = folder / "all.jsonl"
     with whole.open("wb") as file:
@@ -39,6 +40,8 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
                     plant(trace)
                     run = f"{network} {plant.__name__}"
                     file.writelines(encoded([{**line, "run": run} for line in trace]))
+        for swarm, draw in SWARMS.items():
+            file.writelines(encoded([{**line, "run": swarm} for line in trace_of(draw(0))]))
     table = folder / "all.parquet"
     write_lines(read_traces([whole]), table)
     return [whole, table]
