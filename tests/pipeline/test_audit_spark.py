@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,24 @@ from holdfast.pipeline.audit.violation import KINDS
 from swarm_traces import SWARMS, trace_of
 
 
+def by_hand() -> Iterator[bytes]:
+    """A run in which u is told nothing at all, and v of nothing first: of neither is there a line before to compare."""
+    head = {"guarantee": "durable", "order": "FIFO", "delta": 0, "routing": "filter", "tree": {}}
+    event = {"node": "p", "publisher": "p", "n": 1, "t": 2.0}
+    lines: list[dict[str, Any]] = [{"kind": "run", "node": "master", "t": 0.0, "i": 1, **head}]
+    for name in ("u", "v"):
+        who = {"node": name, "subscriber": name, "subscription": "mine", "filter": "a", "durable": True}
+        lines.append({"kind": "subscribe", "t": 1.0, "i": 1, **who})
+        lines.append({"kind": "subscribed", "t": 1.0, "i": 2, **who, "partial": []})
+    lines.append({"kind": "publish", "i": 1, **event, "topic": "a", "attributes": {}})
+    lines.append({"kind": "accepted", "i": 2, **event, "pubend": "log", "tick": 7})
+    told = {"node": "v", "subscriber": "v", "subscription": "mine", "pubend": "log"}
+    lines.append({"kind": "silence", "t": 2.0, "i": 3, **told, "after": 6, "upto": 6})
+    lines.append({"kind": "deliver", "i": 4, **event, **told, "tick": 7, "topic": "a", "tags": []})
+    lines.append({"kind": "end", "node": "master", "t": 9.0, "i": 2, "drained": True})
+    return (json.dumps({"run": "by hand", **line}).encode() + b"\n" for line in lines)
+
+
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """All networks, clean, and with all planted that can be, and the first of each swarm: a run each, in one file."""
@@ -41,7 +60,8 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
                     run = f"{network} {plant.__name__}"
                     file.writelines(encoded([{**line, "run": run} for line in trace]))
         for swarm, draw in SWARMS.items():
-            file.writelines(encoded([{**line, "run": swarm} for line in trace_of(draw(0))]))
+            file.writelines(encoded([{**line, "run": f"swarm {swarm}"} for line in trace_of(draw(0))]))
+        file.writelines(by_hand())
     table = folder / "all.parquet"
     write_lines(read_traces([whole]), table)
     return [whole, table]
@@ -51,6 +71,11 @@ def test_both_engines_give_the_same_answers_row_for_row(traces: list[Path]) -> N
     whole, table = traces
     expected = audit([whole], "local")
     assert sum(expected.counts.values()) > 50
+    words = {each.words for each in expected.violations if each.run == "by hand"}
+    assert {
+        "p#1 never reached u for mine",
+        "v was told of log from 6 up to tick 6, which is nothing, for mine",
+    } <= words
     assert audit([table], "local") == expected
     assert audit_in(spark(), [table]) == expected
 
