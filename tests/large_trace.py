@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -29,6 +28,7 @@ import pyarrow.parquet as pq
 from holdfast.pipeline.audit.columns import SCHEMA
 from holdfast.pipeline.audit.spark import audit_with_spark
 from holdfast.pipeline.audit.violation import KINDS
+from holdfast.pipeline.packing import pack
 from spark_cluster import cluster
 
 PUBLISHERS = 4
@@ -203,23 +203,33 @@ def main() -> int:
     os.environ["SPARK_EXECUTOR_MEMORY"] = "2g"  # which the first session hands to Java
     alone, seconds = judged(options.file, "local[1]")
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder), memory="3g") as url:
-        together, faster = judged(options.file, url)
+        archive = Path(folder) / "archive.tar.gz"
+        pack(archive)
+        together, faster = judged(options.file, url, archive)
     sys.stdout.write(f"two workers are {seconds / faster:.2f} times as fast as one core\n")
     return 0 if alone == together == expected else 1
 
 
-def judged(path: Path, master: str | None) -> tuple[dict[str, int], float]:
+def judged(path: Path, master: str | None, archive: Path | None = None) -> tuple[dict[str, int], float]:
     """What is wrong with a trace, and the seconds that took; said, too."""
     begun = time.monotonic()
-    verdict = audit_with_spark([path], master=master)
+    verdict = audit_with_spark([path], master=master, archive=archive)
     seconds = time.monotonic() - begun
-    mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     lines = f"{verdict.lines['deliver']:,} deliveries, {seconds:.1f} s with Spark's start"
-    sys.stdout.write(f"{lines}; {mine:.1f} GB here, {largest:.1f} GB in Java\n{dict(verdict.counts)}\n")
+    sys.stdout.write(f"{lines}; {peak_gigabytes():.1f} GB at most, with Java\n{dict(verdict.counts)}\n")
     for each in verdict.violations:
         sys.stdout.write(f"{each.kind}: {each.words}\n")
     return dict(verdict.counts), seconds
+
+
+def peak_gigabytes() -> float:
+    """The most memory that this process has had, and its children: Java; executors of a cluster are others'."""
+    most = 0
+    for path in Path("/proc").glob("[0-9]*/status"):
+        fields = dict(line.split(":", 1) for line in path.read_text().splitlines())
+        is_ours = os.getpid() in (int(fields["Pid"]), int(fields["PPid"]))
+        most += int(fields["VmHWM"].split()[0]) if is_ours and "VmHWM" in fields else 0
+    return most / 2**20
 
 
 if __name__ == "__main__":
