@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from holdfast.events.event import Event
     from holdfast.filters.parse import parse_filter
     from holdfast.identity import EventId
+    from holdfast.pipeline.history import history
     from holdfast.streams.checkpoint_token import InvalidToken, Token
 
 __version__ = "0.1.0"
@@ -87,6 +88,7 @@ __all__ = [
     "Unknown",
     "Unreachable",
     "connect",
+    "history",
     "memory",
     "parse_filter",
     "sync",
@@ -118,6 +120,7 @@ _HOMES = {
     "holdfast.events.event": ("Event",),
     "holdfast.filters.parse": ("parse_filter",),
     "holdfast.identity": ("EventId",),
+    "holdfast.pipeline.history": ("history",),
     "holdfast.streams.checkpoint_token": ("InvalidToken", "Token"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

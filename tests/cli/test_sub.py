@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.broker.durable.greeting import UNREACHED
 from holdfast.cli.main import main
-from holdfast.cli.sub import _first, _json_line, _tell_upgrade, _text_line, write_beside
+from holdfast.cli.sub import _first, _tell_upgrade, _text_line, json_line, write_beside
 from holdfast.client.item import Gap
 from holdfast.events.event import make_event
 from holdfast.events.json_form import event_from_json
@@ -231,7 +231,7 @@ def test_a_gap_stands_where_it_is() -> None:
         "-- gap: events 5 to 9 of trader may be missing here: the broker·[2J went away\n"
     )
     assert _text_line(Gap("trader", 4, 5, "why")) == "-- gap: event 5 of trader may be missing here: why\n"
-    assert json.loads(_json_line(gap)) == {
+    assert json.loads(json_line(gap)) == {
         "kind": "gap",
         "pubend": "trader",
         "after": 4,
@@ -249,7 +249,7 @@ def test_a_gap_stands_where_it_is() -> None:
 )
 def test_why_there_is_a_gap_is_said_in_words_and_to_programs_in_one(reason: str, words: str) -> None:
     assert _text_line(Gap("p", 1, 2, reason)).endswith(f": {words}\n")
-    assert json.loads(_json_line(Gap("p", 1, 2, reason)))["reason"] == reason
+    assert json.loads(json_line(Gap("p", 1, 2, reason)))["reason"] == reason
 
 
 def test_an_event_cannot_move_the_cursor() -> None:

@@ -25,12 +25,13 @@ STREAM = "orders"
 
 
 class HandWritten:
-    """One pubend, ``PUBEND`` of ``STREAM``, whose writer is the test."""
+    """One pubend of ``STREAM``, ``PUBEND`` unless it is called otherwise, whose writer is the test."""
 
-    def __init__(self, folder: Path, *, segment_bytes: int = 1 << 20) -> None:
+    def __init__(self, folder: Path, *, segment_bytes: int = 1 << 20, pubend: str = PUBEND) -> None:
         self.folder = folder
+        self._pubend = pubend
         folder.mkdir(parents=True, exist_ok=True)
-        self.log_folder = folder / folder_of(EVENTS, PUBEND)
+        self.log_folder = folder / folder_of(EVENTS, pubend)
         self._files = RealFiles(self.log_folder)
         self._log = SegmentLog(self._files, bytes(16), LogSettings(segment_bytes, retired_bytes=1))
         self._tables = RealTables(folder / TABLES_FILE)
@@ -68,7 +69,7 @@ class HandWritten:
         self._save(PUBENDS, self.kept)
 
     def _save(self, table: str, row: object) -> None:
-        self._tables.apply([Change(table, PUBEND, msgspec.msgpack.encode(row))])
+        self._tables.apply([Change(table, self._pubend, msgspec.msgpack.encode(row))])
 
     def release(self, upto: int, reason: str = "released") -> None:
         """Give up everything up to a tick, as a pubend does: first the tables know, then the log is chopped."""

@@ -75,7 +75,7 @@ def test_what_is_said_is_meant() -> None:
         ("minPartitions", "0", "expected a whole number from 1"),
         ("onGap", "cry", "expected fail or row or ignore"),
         ("emitSilence", "yes", "expected true or false"),
-        ("readFrom", "lake", "does not exist yet; expected auto or log"),
+        ("readFrom", "disk", "expected auto or log or lake"),
         ("stream", "", "option stream: is missing"),
     ],
 )

@@ -100,6 +100,15 @@ topics = ["#"]
 # The attribute in which publishers say when an event expires, in seconds since 1970; it may go then. Without this key
 # nothing expires, and neither does an event without the attribute.
 # expires = "valid_until"
+# The attributes that have a column of their own where the stream is a table, with their types: BOOLEAN, BIGINT, DOUBLE,
+# STRING or BINARY, such as "price DOUBLE, sym STRING". Others are in the tables too, but not as columns.
+#attributes = ""
+
+
+# Streams as tables of Delta Lake, which 'holdfast lake run' writes (docs/lake.md).
+[lake]
+# The folder, beside this file unless it begins with '/'; each stream has a folder of its name in it.
+#path = "lake"
 
 
 # Durable streams. The same for all brokers.

@@ -35,6 +35,8 @@ COMMANDS: Final = (
     "match",
     "cost",
     "log",
+    "lake",
+    "history",
     "puppet",
     "audit",
     "report",

@@ -34,7 +34,7 @@ from holdfast.filters.parse import parse_filter
 from holdfast.messages.subscriptions import Partition
 from holdfast.runtime.operator import InvalidStart, start_in
 
-__all__ = ["add_arguments"]
+__all__ = ["add_arguments", "json_line", "shown_payload"]
 
 #: Items that may wait to be printed; then the client stops reading.
 BUFFER: Final = 10_000
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _print_items(options: argparse.Namespace, target: Target) -> int:
-    written = _json_line if options.json else _text_line
+    written = json_line if options.json else _text_line
     left: int | None = options.count
     patience = options.timeout or CONNECT_WITHIN_S
     async with (
@@ -200,7 +200,8 @@ def _first(batch: list[Item], count: int) -> tuple[list[Item], int]:
     return batch, count
 
 
-def _json_line(item: Item) -> str:
+def json_line(item: Item) -> str:
+    """An event or a gap as one line of JSON."""
     if isinstance(item, LoggedEvent):
         place = {"pubend": item.pubend, "incarnation": item.incarnation, "tick": item.tick}
         return f"{event_to_json(item)[:-1]},{dump_json(place)[1:]}\n"
@@ -214,7 +215,12 @@ def _json_line(item: Item) -> str:
 def _text_line(item: Item) -> str:
     if isinstance(item, Event):
         attributes = " ".join(f"{name}={value!r}" for name, value in item.attributes.items())
-        parts: Sequence[str] = (f"{item.publisher}#{item.n}", item.topic, attributes, _payload(item.payload))
+        parts: Sequence[str] = (
+            f"{item.publisher}#{item.n}",
+            item.topic,
+            attributes,
+            shown_payload(item.payload),
+        )
         return "  ".join(plain(part) for part in parts if part) + "\n"
     assert isinstance(item, Gap), "silence was not asked for"
     return plain(f"-- gap: {_missing(item)}") + "\n"
@@ -239,7 +245,8 @@ def _second(tick: int) -> str:
     return "the beginning" if at is None else f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def _payload(payload: bytes) -> str:
+def shown_payload(payload: bytes) -> str:
+    """A payload on one line, cut where it is long."""
     try:
         text = payload.decode()
     except UnicodeDecodeError:

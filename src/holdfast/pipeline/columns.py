@@ -6,13 +6,13 @@ Attributes are declared as Spark's DDL declares fields, with the five types an a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from holdfast.pipeline.errors import BadOption
+from holdfast.runtime.declarations import KINDS, BadDeclaration, declared_in
 
 __all__ = ["COLUMNS", "KINDS", "Shape", "arrow_schema", "declared", "shape_of", "spark_ddl"]
 
@@ -37,16 +37,6 @@ COLUMNS: Final[dict[str, str]] = {
     "reason": "STRING",
 }
 
-#: By Spark's name of a type the Python type of the values that have it.
-KINDS: Final[dict[str, type]] = {
-    "BOOLEAN": bool,
-    "BIGINT": int,
-    "DOUBLE": float,
-    "STRING": str,
-    "BINARY": bytes,
-}
-_ALIASES: Final = {"LONG": "BIGINT"}
-
 _VARIANT: Final = pa.struct(
     [
         pa.field("value", pa.binary(), nullable=False),
@@ -64,8 +54,6 @@ _ARROW: Final[dict[str, Any]] = {
     "VARIANT": _VARIANT,
     "ARRAY<STRING>": pa.list_(pa.field("element", pa.string())),
 }
-
-_FIELD: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([A-Za-z_][A-Za-z0-9_]*))(?:\s*:\s*|\s+)([A-Za-z]+)\s*")
 
 
 class Shape(NamedTuple):
@@ -105,23 +93,10 @@ def declared(ddl: str) -> dict[str, str]:
 
     :raises BadOption: naming what is wrong, and where.
     """
-    found: dict[str, str] = {}
-    at = 0
-    while True:
-        field = _FIELD.match(ddl, at)
-        if field is None or ddl[field.end() : field.end() + 1] not in ("", ","):
-            problem = f"{ddl[at : at + 40]!r} at character {at + 1} declares no attribute"
-            raise BadOption("attributes", f"{problem}; expected such as price DOUBLE, `order id` BIGINT")
-        name = field[2] or field[1].replace("``", "`")
-        kind = _ALIASES.get(field[3].upper(), field[3].upper())
-        if kind not in KINDS:
-            raise BadOption("attributes", f"{name} is {field[3]}; expected {', '.join(KINDS)}")
-        if name.lower() in map(str.lower, found):
-            raise BadOption("attributes", f"{name} is declared twice, as Spark sees it")
-        found[name] = kind
-        at = field.end() + 1
-        if at > len(ddl):
-            return found
+    try:
+        return declared_in(ddl)
+    except BadDeclaration as error:
+        raise BadOption("attributes", str(error)) from error
 
 
 def spark_ddl(shape: Shape) -> str:

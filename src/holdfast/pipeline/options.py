@@ -16,6 +16,7 @@ from holdfast.filters.parse import parse_filter
 from holdfast.messages.ticks import Tick
 from holdfast.pipeline.columns import Shape, declared, shape_of
 from holdfast.pipeline.errors import BadOption
+from holdfast.pipeline.origin import From
 from holdfast.streams.checkpoint_token import InvalidToken, Token
 
 __all__ = ["BATCH", "STREAMING", "Options", "read_options"]
@@ -59,6 +60,7 @@ class Options:
     gaps: Gaps
     silence: bool
     local: bool
+    source: From
     events_max: int | None
     bytes_max: int | None
     subscription: str | None
@@ -74,7 +76,6 @@ def read_options(given: Mapping[str, str], allowed: tuple[str, ...]) -> Options:
     attributes = declared(said.text["attributes"]) if "attributes" in said.text else {}
     columns = [each.strip() for each in said.text["columns"].split(",")] if "columns" in said.text else None
     default: Offset = "earliest" if allowed is BATCH else "latest"
-    said.choice("readFrom", ("auto", "log"), "auto")
     return Options(
         Path(said.required("network", "the path of a network.toml")),
         said.required("stream", "the name of a stream in the network file"),
@@ -86,6 +87,7 @@ def read_options(given: Mapping[str, str], allowed: tuple[str, ...]) -> Options:
         said.gaps(),
         said.flag("emitSilence"),
         said.flag("localSegments"),
+        said.source(),
         said.number("maxEventsPerTrigger", 2**63 - 1),
         said.number("maxBytesPerTrigger", 2**63 - 1),
         said.subscription(),
@@ -117,8 +119,6 @@ class _Said:
 
     def choice(self, name: str, offered: tuple[str, ...], default: str) -> str:
         text = self.text.get(name, default)
-        if text == "lake":
-            raise BadOption(name, "is 'lake', which does not exist yet; expected auto or log")
         if text not in offered:
             raise BadOption(name, f"is {text!r}; expected {' or '.join(offered)}")
         return text
@@ -155,6 +155,14 @@ class _Said:
         except InvalidOption as error:
             raise BadOption("subscription", str(error)) from error
         return name
+
+    def source(self) -> From:
+        match self.choice("readFrom", ("auto", "log", "lake"), "auto"):
+            case "log":
+                return "log"
+            case "lake":
+                return "lake"
+        return "auto"
 
     def filter(self) -> str | None:
         text = self.text.get("filter")

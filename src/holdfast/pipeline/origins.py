@@ -1,4 +1,4 @@
-"""Where the pubends of a stream are read: at the log readers of their brokers, or in their folders.
+"""Where the pubends of a stream are read: at the log readers of their brokers, or in their folders; and in the lake.
 
 A pubend's name says whose it is, so a task needs no more than this to find what it is to read, when it reads it. It is
 made by the driver, from the network file, and travels with the tasks.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from holdfast.messages.streams import Guarantee
 from holdfast.pipeline.errors import BadOption, NoPubend
+from holdfast.pipeline.lake.auto import AutoRanges, joined_ends
+from holdfast.pipeline.lake.ranges import LakeRanges
+from holdfast.pipeline.origin import From, Origin
 from holdfast.pipeline.pages import Page, reach, read_page
 from holdfast.pipeline.ranges import End, Ranges
 from holdfast.pipeline.remote import RemoteRanges
@@ -21,22 +23,9 @@ from holdfast.runtime.broker_process import STORE_FOLDER
 from holdfast.runtime.network_file import BrokerEntry, Network, NetworkFileError, read_network
 from holdfast.streams.pubend_names import owner_in
 
-__all__ = ["Origin", "Origins", "network_at", "origins_of"]
+__all__ = ["Origins", "network_at", "origins_in", "origins_of"]
 
 _WILDCARDS = ("0.0.0.0", "::")
-
-
-class Origin(Protocol):
-    """What the pubends of one broker are asked; raises what ``Ranges`` does."""
-
-    def ends(self, stream: str) -> dict[str, End]:
-        """How far they go."""
-
-    def reach(self, request: ReachRequest) -> ReachAnswer:
-        """How far so many events go."""
-
-    def page(self, request: ReadRequest) -> Page:
-        """Rows."""
 
 
 class LocalRanges:
@@ -60,40 +49,58 @@ class LocalRanges:
 
 @dataclass(slots=True)
 class Origins:
-    """By broker where it is read: an address, or a folder."""
+    """By broker where it is read, an address or a folder; and the table of the stream, if it is read too."""
 
     stream: str
     places: dict[str, Address | Path]
+    table: Path | None = None
     _open: dict[str, Origin] = field(default_factory=dict)
+    _lake: LakeRanges | None = None
 
-    def __getstate__(self) -> tuple[str, dict[str, Address | Path]]:
-        return self.stream, self.places
+    def __getstate__(self) -> tuple[str, dict[str, Address | Path], Path | None]:
+        return self.stream, self.places, self.table
 
-    def __setstate__(self, state: tuple[str, dict[str, Address | Path]]) -> None:
-        self.stream, self.places = state
+    def __setstate__(self, state: tuple[str, dict[str, Address | Path], Path | None]) -> None:
+        self.stream, self.places, self.table = state
         self._open = {}
+        self._lake = None
 
-    def at(self, broker: str) -> Origin:
-        """Who is asked of a broker's pubends."""
-        if broker not in self._open:
-            place = self.places.get(broker)
-            if place is None:
-                raise NoPubend(f"there is no broker {broker} in the network file")
-            if isinstance(place, Path):
-                self._open[broker] = LocalRanges(place)
-            else:
-                self._open[broker] = RemoteRanges(broker, place)
-        return self._open[broker]
+    @property
+    def lake(self) -> LakeRanges | None:
+        """The table, as something to read."""
+        if self._lake is None and self.table is not None:
+            self._lake = LakeRanges(self.table, self.stream, is_needed=not self.places)
+        return self._lake
 
     def of(self, pubend: str) -> Origin:
-        """Who is asked of a pubend."""
-        return self.at(owner_in(pubend))
+        """Who is asked of a pubend; the lake alone, of one whose broker is not in the network file any more."""
+        broker = owner_in(pubend)
+        if broker not in self._open:
+            place, lake = self.places.get(broker), self.lake
+            if place is None:
+                if lake is None:
+                    raise NoPubend(f"there is no broker {broker} in the network file")
+                self._open[broker] = lake
+            else:
+                log = self._log(broker, place)
+                self._open[broker] = log if lake is None else AutoRanges(log, lake)
+        return self._open[broker]
 
     def ends(self) -> dict[str, End]:
         """How far all pubends of the stream go."""
-        return {
-            pubend: end for broker in self.places for pubend, end in self.at(broker).ends(self.stream).items()
+        logged = {
+            pubend: end
+            for broker, place in self.places.items()
+            for pubend, end in self._log(broker, place).ends(self.stream).items()
         }
+        return logged if self.lake is None else joined_ends(logged, self.lake.ends(self.stream))
+
+    def _log(self, broker: str, place: Address | Path) -> Origin:
+        """Who is asked of a broker's log."""
+        key = f"log of {broker}"
+        if key not in self._open:
+            self._open[key] = LocalRanges(place) if isinstance(place, Path) else RemoteRanges(broker, place)
+        return self._open[key]
 
 
 def network_at(path: Path) -> Network:
@@ -107,25 +114,35 @@ def network_at(path: Path) -> Network:
         raise BadOption("network", str(error)) from error
 
 
-def origins_of(network: Path, stream: str, *, local: bool) -> Origins:
-    """Where a stream of a network file is read.
+def origins_of(network: Path, stream: str, *, local: bool, source: From = "log") -> Origins:
+    """Where a stream of a network file is read: its logs, its table, or both.
 
     :raises BadOption: if the file cannot be used, or says too little.
     """
-    found = network_at(network)
+    return origins_in(network_at(network), stream, local=local, source=source)
+
+
+def origins_in(found: Network, stream: str, *, local: bool, source: From = "log") -> Origins:
+    """The same, of a network file that is read already.
+
+    :raises BadOption: if it says too little.
+    """
     entry = next((each for each in found.streams if each.name == stream), None)
     if entry is None:
         names = ", ".join(each.name for each in found.streams)
-        raise BadOption("stream", f"there is no stream {stream} in {network}; expected {names}")
+        raise BadOption("stream", f"there is no stream {stream} in {found.path}; expected {names}")
     if entry.guarantee is not Guarantee.DURABLE:
         raise BadOption("stream", f"{stream} is {entry.guarantee}, and only durable streams are logged")
+    table = None if source == "log" else found.lake / stream
+    if source == "lake":
+        return Origins(stream, {}, table)
     if local:
-        return Origins(stream, {each.name: each.data / STORE_FOLDER for each in found.brokers})
+        return Origins(stream, {each.name: each.data / STORE_FOLDER for each in found.brokers}, table)
     silent = [each.name for each in found.brokers if each.reader is None]
     if silent:
-        problem = f"{network} has no reader for {', '.join(silent)}"
+        problem = f"{found.path} has no reader for {', '.join(silent)}"
         raise BadOption("network", f'{problem}; expected reader = "host:port" for each [[broker]]')
-    return Origins(stream, {each.name: _dialled(each) for each in found.brokers})
+    return Origins(stream, {each.name: _dialled(each) for each in found.brokers}, table)
 
 
 def _dialled(broker: BrokerEntry) -> Address:

@@ -20,7 +20,7 @@ from holdfast.messages.ticks import Tick
 from holdfast.pipeline.columns import KINDS, Shape, arrow_schema, arrow_type
 from holdfast.pipeline.variant import VariantEncoder
 
-__all__ = ["EVENT", "GAP", "SILENCE", "RowBuilder"]
+__all__ = ["EVENT", "GAP", "SILENCE", "RowBuilder", "typed_value"]
 
 EVENT: Final = "event"
 GAP: Final = "gap"
@@ -28,6 +28,11 @@ SILENCE: Final = "silence"
 
 #: Reckoned for a row besides what its event holds.
 ROW_BYTES: Final = 100
+
+
+def typed_value(value: object, spark: str) -> object:
+    """A value as it stands in ``a``: one of another type is NULL there, and a bool is no int."""
+    return value if type(value) is KINDS[spark] else None
 
 
 class RowBuilder:

@@ -86,7 +86,9 @@ class HoldfastReader(DataSourceReader):
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._origins = origins_of(options.network, options.stream, local=options.local)
+        self._origins = origins_of(
+            options.network, options.stream, local=options.local, source=options.source
+        )
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each range."""

@@ -42,7 +42,9 @@ class HoldfastStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._origins = origins_of(options.network, options.stream, local=options.local)
+        self._origins = origins_of(
+            options.network, options.stream, local=options.local, source=options.source
+        )
         self._acknowledging = _acknowledging_of(options)
         self._target: dict[str, Tick] | None = None
 

@@ -13,7 +13,9 @@ from typing import Final
 from holdfast.errors import InvalidEvent
 from holdfast.events.value import Value
 
-__all__ = ["attributes_in"]
+__all__ = ["VariantReader", "attributes_in", "names_in"]
+
+KEPT_MAX: Final = 10_000  #: metadata; when there are more all are forgotten
 
 _PRIMITIVE, _SHORT, _OBJECT = 0, 1, 2
 _NULL, _TRUE, _FALSE = 0, 1, 2
@@ -44,16 +46,38 @@ def attributes_in(value: bytes, metadata: bytes) -> dict[str, Value | None]:
     :raises InvalidEvent: if it is something else.
     """
     try:
-        return _object(value, _names(metadata))
+        return _object(value, names_in(metadata))
     except (IndexError, error, UnicodeDecodeError) as problem:
         raise InvalidEvent("attributes", f"is no whole VARIANT: {problem}") from problem
+
+
+class VariantReader:
+    """Reads many that have few sets of names, as our tables do; not for several threads at a time."""
+
+    def __init__(self) -> None:
+        self._names: dict[bytes, list[str]] = {}
+
+    def names(self, metadata: bytes) -> list[str]:
+        """As ``names_in``."""
+        names = self._names.get(metadata)
+        if names is None:
+            if len(self._names) >= KEPT_MAX:
+                self._names.clear()
+            names = self._names[metadata] = names_in(metadata)
+        return names
+
+    def attributes(self, value: bytes, metadata: bytes) -> dict[str, Value]:
+        """The attributes of an event as ``variant`` has written them."""
+        found = _object(value, self.names(metadata))
+        return {name: each for name, each in found.items() if each is not None}
 
 
 def _number(data: bytes, at: int, size: int) -> int:
     return int.from_bytes(data[at : at + size], "little")
 
 
-def _names(metadata: bytes) -> list[str]:
+def names_in(metadata: bytes) -> list[str]:
+    """The names that values refer to, in the order of their numbers."""
     size = (metadata[0] >> 6) + 1
     count = _number(metadata, 1, size)
     begin = 1 + size * (count + 2)

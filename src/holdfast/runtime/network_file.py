@@ -7,7 +7,7 @@ at once, each with its line; what Holdfast cannot do yet is refused by name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,6 +59,9 @@ class StreamEntry:
     retain: int | None = None  #: nanoseconds
     retain_bytes: int | None = None
     expires: str | None = None  #: an attribute
+    attributes: Mapping[str, str] = field(
+        default_factory=dict
+    )  #: those with columns in its table, with their types
 
     def stream(self, root: str) -> Stream:
         """What a broker is told of it."""
@@ -82,6 +85,7 @@ class Network:
     insecure: bool
     brokers: tuple[BrokerEntry, ...]
     streams: tuple[StreamEntry, ...]
+    lake: Path  #: the folder with a table for each stream
     common: Mapping[str, Any]  #: the fields of ``Settings`` that are the same for every broker
 
     def broker(self, name: str) -> BrokerEntry:
@@ -165,6 +169,7 @@ def read_network(path: Path, overrides: Sequence[Override] = ()) -> Network:
         top["insecure"],
         tuple(_entry(one, of, folder) for one, of in zip(brokers, addresses, strict=True)),
         tuple(StreamEntry(**stream) for stream in streams or [EVERYTHING]),
+        folder / once["lake"]["path"],
         {**common, "limits": Limits(**event_limits)},
     )
 

@@ -19,6 +19,7 @@ from holdfast.events.event import Limits
 from holdfast.filters.topic import parse_pattern
 from holdfast.messages.streams import Guarantee, Order
 from holdfast.node.settings import Acknowledge
+from holdfast.runtime.declarations import BadDeclaration, declared_in
 from holdfast.runtime.network_units import bytes_in, span_in
 
 __all__ = ["BROKER", "OF_LOGS", "REQUIRED", "STREAM", "TABLES", "Key", "Kind", "Unfit", "defaults", "written"]
@@ -163,6 +164,15 @@ def _topics(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _declarations(value: object) -> Mapping[str, str]:
+    if not isinstance(value, str):
+        raise Unfit(f"is {written(value)}", 'text such as "price DOUBLE, sym STRING"')
+    try:
+        return declared_in(value) if value else {}
+    except BadDeclaration as error:
+        raise Unfit(f"is {written(value)}: {error.problem}", error.expected or "each name once") from error
+
+
 def _default(owner: type, field: str) -> Any:
     return next(one.default for one in fields(owner) if one.name == field)
 
@@ -214,6 +224,7 @@ TABLES: Final[dict[str, dict[str, Key]]] = {
         "report_every_ms": _duration("report_every_ns"),
         "silence_every_ms": _duration("silence_every_ns"),
     },
+    "lake": {"path": Key(Kind(_text), "lake")},
     "limits": {
         **{one.name: _limit(Settings, one.name) for one in fields(Settings) if one.name.endswith("_max")},
         **{one.name: _limit(Limits, one.name) for one in fields(Limits)},
@@ -240,9 +251,10 @@ STREAM: Final[dict[str, Key]] = {
     "retain": Key(_span("forever"), "forever"),
     "retain_bytes": Key(_size("unlimited", RETAIN_BYTES_LEAST), RETAIN_BYTES),
     "expires": Key(Kind(_text), None),
+    "attributes": Key(Kind(_declarations), ""),
 }
 #: Those that only a stream has that is logged.
-OF_LOGS: Final = ("sequencer", "pubends", "retain", "retain_bytes", "expires")
+OF_LOGS: Final = ("sequencer", "pubends", "retain", "retain_bytes", "expires", "attributes")
 
 
 def defaults(keys: Mapping[str, Key]) -> dict[str, Any]:

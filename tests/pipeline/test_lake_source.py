@@ -1,0 +1,191 @@
+"""The lake as Spark sees it: ``readFrom`` lake and auto, batches and streams, while it is written and compacted."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="PySpark is not installed")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("deltalake", reason="deltalake is not installed")
+
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from hand_written import PUBEND, STREAM, HandWritten, event, events
+from kept_logs import publish
+from lakes import table_in, take_all
+from pyspark.errors import PySparkException
+from spark_session import load, spark
+
+import holdfast
+from durable_brokers import brokers_in, patiently
+from holdfast.pipeline.lake.compact import compact
+from holdfast.pipeline.lake.run import take_round
+from holdfast.pipeline.lake.table import LakeTable
+from holdfast.pipeline.origins import origins_of
+from holdfast.streams.checkpoint_token import Place, Token
+
+NETWORK = """
+name = "small"
+[[broker]]
+name = "lisbon"
+listen = "127.0.0.1:7000"
+data = "."
+[[stream]]
+name = "orders"
+topics = ["#"]
+"""
+PATIENCE_S = 120
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Iterator[HandWritten]:
+    (tmp_path / "network.toml").write_text(NETWORK)
+    with HandWritten(tmp_path / "streams") as folder:
+        yield folder
+
+
+def rows(folder: Path, source: str, **options: object) -> list[Any]:
+    table = load(folder / "network.toml", STREAM, readFrom=source, localSegments=True, **options)
+    return list(table.orderBy("tick").collect())
+
+
+def test_the_lake_is_the_table_that_the_log_is(written: HandWritten, tmp_path: Path) -> None:
+    written.publish({tick: event(tick, price=tick / 2, sym="é") for tick in range(10, 500, 10)})
+    written.publish({500: event(500, price=1)})
+    written.vouch(500)
+    written.flip(b"payload 250;")
+    take_all(tmp_path)
+    options = {"attributes": "price DOUBLE, x BIGINT", "onGap": "row", "minPartitions": 3}
+    expected = rows(tmp_path, "log", **options)
+    assert len(expected) == 51 - 1
+    assert rows(tmp_path, "lake", **options) == expected
+    assert rows(tmp_path, "auto", **options) == expected
+    written.release(300)
+    assert rows(tmp_path, "auto", **options) == expected
+    assert rows(tmp_path, "log", **options)[0].tick == 310
+    token = Token({PUBEND: Place(1, 200)})
+    found = rows(tmp_path, "auto", columns="tick", filter="# WHERE price > 200", startingOffsets=token)
+    assert [row.tick for row in found] == list(range(410, 500, 10))
+    with pytest.raises(PySparkException, match=r"has lost \(249, 250\]: damaged"):
+        rows(tmp_path, "lake")
+
+
+def test_without_a_table_there_is_one_error_or_none_needed(written: HandWritten, tmp_path: Path) -> None:
+    written.publish(events([10]))
+    written.vouch(10)
+    with pytest.raises(PySparkException, match="there is no table here; 'holdfast lake run' makes it"):
+        rows(tmp_path, "lake")
+    assert [row.tick for row in rows(tmp_path, "auto", columns="tick")] == [10]
+
+
+def test_others_read_the_same_while_it_is_written_and_compacted(written: HandWritten, tmp_path: Path) -> None:
+    """pyarrow on a snapshot of Delta, and Spark through the source: count and sum of what was there."""
+    written.publish(events([1]))
+    written.vouch(1)
+    take_all(tmp_path)
+    is_over = threading.Event()
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            for tick in range(2, 10_000):
+                if is_over.is_set():
+                    return
+                written.publish(events([tick]))
+                written.vouch(tick)
+                take_all(tmp_path)
+                if tick % 5 == 0:
+                    compact(table_in(tmp_path))
+        except BaseException as error:
+            failures.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        seen = 0
+        while seen < 4:
+            delta = DeltaTable(tmp_path / "lake" / STREAM)
+            found = delta.to_pyarrow_dataset().to_table(columns=["tick"])["tick"]
+            last = pc.max(found).as_py()
+            assert sorted(found.to_pylist()) == list(range(1, last + 1))
+            token = Token({PUBEND: Place(1, last)})
+            table = load(
+                tmp_path / "network.toml", STREAM, readFrom="lake", columns="tick", endingOffsets=token
+            )
+            [row] = table.selectExpr("count(*) AS n", "sum(tick) AS s").collect()
+            assert (row.n, row.s) == (last, last * (last + 1) // 2)
+            seen += 1
+    finally:
+        is_over.set()
+        writer.join()
+    assert failures == []
+
+
+@patiently
+async def test_backfill_then_live_in_one_query_while_the_log_forgets(tmp_path: Path) -> None:
+    """Nobody keeps the log: what is taken into the lake goes from it at once, and what is read is exact."""
+    spark()
+    with brokers_in(tmp_path, {"b1": None}, readers=True) as brokers:
+        await brokers.start("b1")
+        origins = origins_of(brokers.file, "all", local=False)
+        table = LakeTable.made(tmp_path / "lake" / "all", "all", {"i": "BIGINT"})
+
+        async def publish_and_forget(numbers: range) -> None:
+            """Published, taken into the lake, and acknowledged by the one who kept it."""
+            async with (
+                holdfast.connect(brokers.url("b1"), name="keeper") as network,
+                network.subscribe("#", durable="keeper") as items,
+            ):
+                token = await publish(brokers, "b1", numbers)
+                [(pubend, place)] = token.items()
+                while (table.place(pubend) or 0) < place.tick:
+                    await asyncio.to_thread(take_round, table, origins)
+                async for item in items:
+                    await items.commit(item)
+                    if isinstance(item, holdfast.LoggedEvent) and item.tick == place.tick:
+                        break
+                while (await asyncio.to_thread(origins.ends))[pubend].first < place.tick:
+                    await asyncio.sleep(0.05)
+
+        await publish_and_forget(range(2_000))
+        query = (
+            spark()
+            .readStream.format("holdfast")
+            .options(
+                network=str(brokers.file),
+                stream="all",
+                columns="a",
+                attributes="i BIGINT",
+                startingOffsets="earliest",
+                maxEventsPerTrigger="700",
+            )
+            .load()
+            .select("a.i")
+            .writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .option("path", str(tmp_path / "rows"))
+            .trigger(processingTime="100 milliseconds")
+            .start()
+        )
+        try:
+            await publish_and_forget(range(2_000, 3_000))
+            async with (
+                holdfast.connect(brokers.url("b1"), name="keeper2") as network,
+                network.subscribe("#", durable="keeper2"),
+            ):
+                await publish(brokers, "b1", range(3_000, 3_500))  # in the log alone
+            while sum(each.numInputRows for each in query.recentProgress) < 3_500:
+                assert query.isActive, query.exception()
+                await asyncio.sleep(0.1)
+        finally:
+            query.stop()
+        batches = [each.numInputRows for each in query.recentProgress if each.numInputRows]
+        assert max(batches) <= 700
+        found = spark().read.schema("i BIGINT").parquet(str(tmp_path / "rows"))
+        assert sorted(row.i for row in found.collect()) == list(range(3_500))
