@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +20,10 @@ from holdfast.messages.streams import Guarantee
 from holdfast.runtime.network_file import Network, StreamEntry
 
 if TYPE_CHECKING:
+    from holdfast.pipeline.lake.keeping import Keeping
     from holdfast.pipeline.lake.run import Round
     from holdfast.pipeline.lake.table import LakeTable
+    from holdfast.pipeline.origins import Origins
 
 __all__ = ["add_arguments", "logged_streams", "needs_pipeline"]
 
@@ -58,6 +61,11 @@ def add_arguments(commands: Any) -> None:
         default=EVERY_SECONDS,
         metavar="SECONDS",
         help=f"how often to look for more [{EVERY_SECONDS:g}]",
+    )
+    run.add_argument(
+        "--subscription",
+        metavar="NAME",
+        help="have the logs keep what is not in the tables yet, by a durable subscription NAME-STREAM for each stream",
     )
     run.add_argument(
         "--local-segments", action="store_true", help="read the brokers' folders, and ask no log reader"
@@ -128,43 +136,58 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _follow(options: argparse.Namespace) -> int:
-    from holdfast.pipeline.lake.table import LakeTable
-    from holdfast.pipeline.origins import origins_in
-
-    network = loaded_network(options)
-    streams = logged_streams(network, options.stream)
-    work = [
-        (
-            LakeTable.made(network.lake / stream.name, stream.name, stream.attributes),
-            origins_in(network, stream.name, local=options.local_segments),
-        )
-        for stream in streams
-    ]
+    followed = list(_followed(options))
     while True:
         is_more = False
-        for table, origins in work:
+        for each in followed:
             try:
-                is_more |= _round(table, origins)
+                is_more |= each.round()
             except EnvironmentsFault as error:
                 if options.once:
                     raise
                 tell(f"{error}; tried again in {options.every:g} s")
-                table.refresh()
+                each.table.refresh()
         if not is_more:
             if options.once:
                 return 0
             time.sleep(options.every)
 
 
-def _round(table: LakeTable, origins: Any) -> bool:
-    """Whether there was something new."""
-    from holdfast.pipeline.lake.run import take_round
+@dataclass(slots=True)
+class _Followed:
+    """A stream and its table."""
 
-    done = take_round(table, origins)
-    if done is not None:
-        sys.stdout.write(f"{plain(_told(table.stream, done))}\n")
-        sys.stdout.flush()
-    return done is not None
+    table: LakeTable
+    origins: Origins
+    keeping: Keeping | None
+
+    def round(self) -> bool:
+        """Whether there was something new."""
+        from holdfast.pipeline.lake.run import take_round
+
+        done = take_round(self.table, self.origins)
+        if self.keeping is not None:
+            self.keeping.acknowledge()
+        if done is not None:
+            sys.stdout.write(f"{plain(_told(self.table.stream, done))}\n")
+            sys.stdout.flush()
+        return done is not None
+
+
+def _followed(options: argparse.Namespace) -> Iterator[_Followed]:
+    from holdfast.pipeline.lake.keeping import Keeping
+    from holdfast.pipeline.lake.table import LakeTable
+    from holdfast.pipeline.origins import origins_in
+
+    network = loaded_network(options)
+    for stream in logged_streams(network, options.stream):
+        origins = origins_in(network, stream.name, local=options.local_segments)
+        table = LakeTable.made(network.lake / stream.name, stream.name, stream.attributes)
+        keeping = None
+        if options.subscription is not None:
+            keeping = Keeping(network, table, origins, options.subscription)
+            keeping.begin()
+        yield _Followed(table, origins, keeping)
 
 
 def _told(stream: str, done: Round) -> str:
