@@ -13,7 +13,8 @@
     │   ├── ChronicleError      pipeline/audit/chronicle: a run without its beginning, or its end
     │   ├── BadLine             pipeline/cost/stretches: a line of a history that is no event
     │   ├── BadResult           bench/result: a file that is no result of an experiment
-    │   ├── BadOption, BadRow, BadRequest, NoPubend    pipeline/errors: of Spark's source and sink, or of a log reader
+    │   ├── BadOption, BadRow, BadRequest, NoPubend, NotInstalled   pipeline/errors: of Spark's source and sink, a log reader
+    │   ├── NoTable, ForeignTable, OtherType   pipeline/lake/errors: of a table; BadDeclaration   runtime/declarations
     │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
     │   └── InvalidUrl, InvalidOption, Closed                    client/errors; InvalidToken  streams/checkpoint_token
     ├── PeersFault
@@ -29,6 +30,7 @@
     │   ├── NoLog, UnknownFormat, DamagedRecord, FileGone    storage: what a folder or a file of a log turned out to be
     │   ├── NotStable, Gap, CannotRead, ReaderUnreachable    pipeline/errors: between a log and a row
     │   ├── CannotPublish       pipeline/errors: rows that a broker does not have
+    │   ├── LakeBusy, LakeFailed    pipeline/lake/errors: a table that somebody else writes, or nobody can
     │   ├── CannotExecute       pipeline/preflight: executors that lack something
     │   ├── CannotPack          pipeline/packing: a package that executors need and that is not here
     │   ├── CannotStore         runtime/disk: a folder of ours that cannot be read or written now

@@ -26,7 +26,7 @@ from holdfast.filters.parse import parse_filter
 from holdfast.filters.subject import Subject
 from holdfast.filters.text import filter_text
 from holdfast.pipeline.errors import BadOption
-from holdfast.pipeline.history import History, write_parquet
+from holdfast.pipeline.past import History, write_parquet
 
 NETWORK = """
 name = "small"

@@ -16,16 +16,16 @@ from rich.table import Table
 from holdfast.cli.connection import tell
 from holdfast.cli.console import OutputConsole, foreign
 from holdfast.cli.failure import Failure, Trouble
-from holdfast.cli.lake import needs_pipeline
 from holdfast.cli.lake_view import moment_of
 from holdfast.cli.sub import json_line, shown_payload
 from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.cli.words import counted, plain, sized
 from holdfast.client.item import Gap
 from holdfast.errors import CallersFault, EnvironmentsFault
+from holdfast.pipeline.history import history
 
 if TYPE_CHECKING:
-    from holdfast.pipeline.history import History
+    from holdfast.pipeline.past import History
 
 __all__ = ["add_arguments"]
 
@@ -60,9 +60,6 @@ def add_arguments(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write what was."""
-    needs_pipeline()
-    from holdfast.pipeline.history import history
-
     if options.format == "parquet" and options.out is None:
         raise Failure("--format parquet needs --out FILE")
     if options.count is not None and options.count < 1:
@@ -117,7 +114,7 @@ def _output(path: Path | None) -> Iterator[TextIO]:
 
 
 def _parquet(found: History, options: argparse.Namespace) -> int:
-    from holdfast.pipeline.history import write_parquet
+    from holdfast.pipeline.past import write_parquet
 
     return write_parquet(found, options.out, options.count)
 

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.cli.connection import tell
@@ -17,6 +16,7 @@ from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.cli.words import counted, plain, sized
 from holdfast.errors import CallersFault, EnvironmentsFault
 from holdfast.messages.streams import Guarantee
+from holdfast.pipeline.history import check_installed
 from holdfast.runtime.network_file import Network, StreamEntry
 
 if TYPE_CHECKING:
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from holdfast.pipeline.lake.table import LakeTable
     from holdfast.pipeline.origins import Origins
 
-__all__ = ["add_arguments", "logged_streams", "needs_pipeline"]
+__all__ = ["add_arguments", "logged_streams"]
 
 EVERY_SECONDS: Final = 10.0
 GRACE_HOURS: Final = 24
-_NEEDED: Final = ("pyarrow", "deltalake")
 
 
 def add_arguments(commands: Any) -> None:
@@ -96,16 +95,6 @@ def _hours(text: str) -> int:
     return int(text)
 
 
-def needs_pipeline() -> None:
-    """What reads and writes tables has to be installed.
-
-    :raises Failure: naming what is missing.
-    """
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise Failure(f"this needs {' and '.join(missing)}; pip install 'holdfast[spark]'")
-
-
 def logged_streams(network: Network, names: list[str] | None) -> list[StreamEntry]:
     """The durable streams of a network, or those of them that are named.
 
@@ -120,6 +109,7 @@ def logged_streams(network: Network, names: list[str] | None) -> list[StreamEntr
 
 def _guarded(work: Callable[[], int]) -> int:
     try:
+        check_installed()
         return work()
     except CallersFault as error:
         raise Failure(plain(str(error))) from error
@@ -131,7 +121,6 @@ def _guarded(work: Callable[[], int]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    needs_pipeline()
     return _guarded(lambda: _follow(options))
 
 
@@ -204,7 +193,6 @@ def _told(stream: str, done: Round) -> str:
 
 
 def _compact(options: argparse.Namespace) -> int:
-    needs_pipeline()
     return _guarded(lambda: _compact_all(options))
 
 
@@ -244,7 +232,6 @@ def _tables(
 
 
 def _ls(options: argparse.Namespace) -> int:
-    needs_pipeline()
     return _guarded(lambda: _list(options))
 
 
@@ -256,7 +243,6 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    needs_pipeline()
     return _guarded(lambda: _show_one(options))
 
 

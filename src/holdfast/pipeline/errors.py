@@ -13,6 +13,7 @@ __all__ = [
     "Gap",
     "NoPubend",
     "NoSubscription",
+    "NotInstalled",
     "NotStable",
     "ReaderUnreachable",
     "code_of",
@@ -26,6 +27,10 @@ class BadOption(CallersFault):
     def __init__(self, option: str, problem: str) -> None:
         super().__init__(f"option {option}: {problem}")
         self.option = option
+
+
+class NotInstalled(CallersFault):
+    """Packages of the extra ``spark`` that are missing here."""
 
 
 class BadRequest(CallersFault):
