@@ -165,6 +165,24 @@ def test_what_is_in_neither_is_a_gap(written: HandWritten, tmp_path: Path) -> No
     )
 
 
+def test_a_gap_is_cut_where_a_range_ends(written: HandWritten, tmp_path: Path) -> None:
+    written.publish(events([10]))
+    written.vouch(10)
+    take_all(tmp_path)
+    written.publish(events([20, 50, 60]))
+    written.vouch(60)
+    written.release(50)
+    take_all(tmp_path)
+    found = rows_of(lake_in(tmp_path), 40, after=20)
+    assert [(row["kind"], row["after"], row["tick"]) for row in found] == [("gap", 20, 40)]
+    found = rows_of(lake_in(tmp_path), 55, after=5)
+    assert [(row["kind"], row["after"], row["tick"]) for row in found] == [
+        ("event", 5, 10),
+        ("gap", 10, 50),
+        ("silence", 50, 55),
+    ]
+
+
 def test_a_pubend_whose_broker_is_gone_is_read_in_the_lake(written: HandWritten, tmp_path: Path) -> None:
     written.publish(events([10, 20]))
     written.vouch(20)
