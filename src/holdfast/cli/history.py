@@ -120,7 +120,10 @@ def _parquet(found: History, options: argparse.Namespace) -> int:
 
 
 def _table(found: History, most: int) -> int:
-    table = Table("accepted", "topic", "event", "attributes", "payload", box=SIMPLE_HEAD, show_edge=False)
+    table = Table(box=SIMPLE_HEAD, show_edge=False)
+    table.add_column("accepted", no_wrap=True)
+    for column in ("topic", "attributes", "payload"):
+        table.add_column(column, overflow="fold")
     count = 0
     for cells in islice(_cells(found), most):
         table.add_row(*map(foreign, cells))
@@ -134,8 +137,7 @@ def _table(found: History, most: int) -> int:
 def _cells(found: History) -> Iterator[tuple[str, ...]]:
     for item in found:
         if isinstance(item, Gap):
-            yield moment_of(item.upto), "-- gap", item.pubend, item.reason, ""
+            yield moment_of(item.upto), "-- gap", f"{item.pubend}: {item.reason}", ""
         else:
             attributes = " ".join(f"{name}={value!r}" for name, value in item.attributes.items())
-            event = f"{item.publisher}#{item.n}"
-            yield moment_of(item.tick), item.topic, event, attributes, shown_payload(item.payload)
+            yield moment_of(item.tick), item.topic, attributes, shown_payload(item.payload)

@@ -62,8 +62,9 @@ def list_tables(lake: str, found: Sequence[tuple[str, LakeTable | None]], output
         if each["version"] is None:
             shown.add_row(foreign(each["stream"]), "no table yet")
             continue
-        upto = max((pubend["upto"] for pubend in each["pubends"].values()), default=0)
-        told = [f"{each['rows']:,}", sized(each["bytes"]), str(each["files"]), moment_of(upto)]
+        upto = max((pubend["upto"] for pubend in each["pubends"].values()), default=None)
+        last = "" if upto is None else moment_of(upto)
+        told = [f"{each['rows']:,}", sized(each["bytes"]), str(each["files"]), last]
         shown.add_row(foreign(each["stream"]), *told, str(each["version"]))
     OutputConsole().print(shown)
 

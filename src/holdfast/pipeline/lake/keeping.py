@@ -19,24 +19,32 @@ class Keeping:
     """The subscription of one table; that of the stream orders under the name lake is called lake-orders."""
 
     def __init__(self, network: Network, table: LakeTable, origins: Origins, name: str) -> None:
+        self._network = network
         self._table = table
         self._origins = origins
-        self._acknowledging = Acknowledging(network, table.stream, f"{name}-{table.stream}", None)
+        self._name = f"{name}-{table.stream}"
 
     def begin(self) -> None:
         """Have the subscription: made where the table ends, if it is not there.
 
         :raises BadOption, NoSubscription: as ``Acknowledging``.
         """
-        if self._acknowledging.place() is None:
-            self._acknowledging.make(self._place())
+        if self._subscription().place() is None:
+            self._subscription().make(self._place())
 
     def acknowledge(self) -> None:
-        """What is in the table may go.
+        """What is in the table may go. To be said again and again, though nothing is new.
+
+        A filter has one pattern, and a stream may have several, so the subscription is to everything; in the logs of
+        other streams it is carried along whenever this is said, and would hold them up if it were not.
 
         :raises NoSubscription: if the subscription was ended.
         """
-        self._acknowledging.acknowledge(self._place())
+        self._subscription().acknowledge(self._place())
+
+    def _subscription(self) -> Acknowledging:
+        """A new one has not said anything yet, and says it even if it was said before."""
+        return Acknowledging(self._network, self._table.stream, self._name, None)
 
     def _place(self) -> Token:
         """How far the table goes; in pubends that it does not have, where their logs begin."""
