@@ -19,10 +19,14 @@ from deltalake import DeltaTable
 from hand_written import PUBEND, STREAM, HandWritten, event, events
 from lakes import logged, origins_in, stored, table_in, take_all
 
+from holdfast.cli.free_ports import free_ports
+from holdfast.pipeline.errors import ReaderUnreachable
 from holdfast.pipeline.lake.compact import compact
 from holdfast.pipeline.lake.errors import ForeignTable, LakeBusy, LakeFailed, NoTable, OtherType
 from holdfast.pipeline.lake.run import take_round
 from holdfast.pipeline.lake.table import LakeTable
+from holdfast.pipeline.origins import Origins
+from holdfast.runtime.addresses import Address
 
 
 @pytest.fixture
@@ -221,3 +225,21 @@ def test_a_full_disk_is_one_error_and_the_table_is_as_it_was(written: HandWritte
     take_all(tmp_path)
     assert stored(tmp_path) == logged(tmp_path, 1_999)
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY, "the child's alone"
+
+
+def test_a_broker_that_is_away_holds_up_nobody_else(
+    written: HandWritten, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.pipeline.remote.PATIENCE_SECONDS", 0)
+    written.publish(events([10]))
+    written.vouch(10)
+    away = Address("127.0.0.1", free_ports(1)[0])
+    origins = Origins(STREAM, {"away": away, "lisbon": tmp_path / "streams"})
+    table = table_in(tmp_path)
+    taken = take_round(table, origins)
+    assert taken is not None
+    assert taken.ranges == {PUBEND: (0, 10)}
+    assert "the log reader of broker away" in str(taken.problems["away"])
+    with pytest.raises(ReaderUnreachable, match="broker away"):
+        take_round(table, origins)
+    assert stored(tmp_path) == logged(tmp_path, 10)

@@ -160,6 +160,8 @@ class _Followed:
         if done is not None:
             sys.stdout.write(f"{plain(_told(self.table.stream, done))}\n")
             sys.stdout.flush()
+            for problem in done.problems.values():
+                tell(str(problem))
         return done is not None
 
 

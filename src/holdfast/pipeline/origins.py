@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.errors import EnvironmentsFault
 from holdfast.messages.streams import Guarantee
 from holdfast.pipeline.errors import BadOption, NoPubend
 from holdfast.pipeline.lake.auto import AutoRanges, joined_ends
@@ -94,6 +95,17 @@ class Origins:
             for pubend, end in self._log(broker, place).ends(self.stream).items()
         }
         return logged if self.lake is None else joined_ends(logged, self.lake.ends(self.stream))
+
+    def reachable(self) -> tuple[dict[str, End], dict[str, EnvironmentsFault]]:
+        """How far the logs go; and by broker what is wrong with those that do not say."""
+        found: dict[str, End] = {}
+        problems: dict[str, EnvironmentsFault] = {}
+        for broker, place in self.places.items():
+            try:
+                found |= self._log(broker, place).ends(self.stream)
+            except EnvironmentsFault as problem:
+                problems[broker] = problem
+        return found, problems
 
     def _log(self, broker: str, place: Address | Path) -> Origin:
         """Who is asked of a broker's log."""

@@ -47,12 +47,12 @@ class Keeping:
         return Acknowledging(self._network, self._table.stream, self._name, None)
 
     def _place(self) -> Token:
-        """How far the table goes; in pubends that it does not have, where their logs begin."""
+        """How far the table goes; in pubends that it does not have, where their logs begin. Who is away, is later."""
         return Token(
             {
                 pubend: Place(
                     end.incarnation, end.first if (place := self._table.place(pubend)) is None else place
                 )
-                for pubend, end in self._origins.ends().items()
+                for pubend, end in self._origins.reachable()[0].items()
             }
         )

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from holdfast.errors import EnvironmentsFault
 from holdfast.messages.ticks import Tick
+from holdfast.pipeline.lake.errors import LakeBusy, LakeFailed
 from holdfast.pipeline.lake.files import DataFile
 from holdfast.pipeline.lake.table import LakeTable
 from holdfast.pipeline.lake.writing import FileWriter
@@ -35,6 +37,9 @@ class Round:
     size: int = 0  #: bytes of files
     ranges: dict[str, tuple[Tick, Tick]] = field(default_factory=dict)  #: by pubend: (after, upto]
     mistyped: Counter[str] = field(default_factory=Counter)
+    problems: dict[str, EnvironmentsFault] = field(
+        default_factory=dict
+    )  #: by broker or pubend why it is missing
 
     @property
     def note(self) -> Mapping[str, object]:
@@ -45,19 +50,28 @@ class Round:
 def take_round(table: LakeTable, origins: Origins, rows_max: int = ROUND_ROWS) -> Round | None:
     """Take what is stable now, or a part of it, into the table; None if there is nothing new.
 
-    A pubend that the table does not have yet is taken from the first tick that its log has.
+    A pubend that the table does not have yet is taken from the first tick that its log has. A broker that is away holds
+    up nobody else: what is wrong with it is in the answer.
 
-    :raises HoldfastError: as ``LakeTable.append``, ``FileWriter`` and whoever is asked for pages; then nothing has
-        happened to the table.
+    :raises LakeBusy, LakeFailed: as ``LakeTable.append`` and ``FileWriter``; then nothing has happened to the table.
+    :raises EnvironmentsFault: of whoever was asked, if nothing else was new.
     """
-    done = Round()
+    ends, problems = origins.reachable()
+    done = Round(problems=problems)
     files: list[DataFile] = []
-    for pubend, end in sorted(origins.ends().items()):
+    for pubend, end in sorted(ends.items()):
         place = table.place(pubend)
         after = end.first if place is None else place
         if after < end.last:
-            files.append(_taken(table, origins, pubend, after, end, rows_max, done))
+            try:
+                files.append(_taken(table, origins, pubend, after, end, rows_max, done))
+            except (LakeBusy, LakeFailed):
+                raise
+            except EnvironmentsFault as problem:
+                done.problems[pubend] = problem
     if not files:
+        for why in done.problems.values():
+            raise why
         return None
     done.size = sum(each.size for each in files)
     places = {pubend: upto for pubend, (_, upto) in done.ranges.items()}
