@@ -13,7 +13,8 @@
     │   ├── ChronicleError      pipeline/audit/chronicle: a run without its beginning, or its end
     │   ├── BadLine             pipeline/cost/stretches: a line of a history that is no event
     │   ├── BadResult           bench/result: a file that is no result of an experiment
-    │   ├── BadOption, BadRow, BadRequest, NoPubend, NotInstalled   pipeline/errors: of Spark's source and sink, a log reader
+    │   ├── BadOption, BadRow, BadRequest, NoPubend    pipeline/errors: of Spark's source and sink, or of a log reader
+    │   ├── NotInstalled        pipeline/errors: packages that are missing
     │   ├── NoTable, ForeignTable, OtherType   pipeline/lake/errors: of a table; BadDeclaration   runtime/declarations
     │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
     │   └── InvalidUrl, InvalidOption, Closed                    client/errors; InvalidToken  streams/checkpoint_token
