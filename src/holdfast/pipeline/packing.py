@@ -31,6 +31,7 @@ FOLDER: Final = "holdfast_packages"
 #: What Holdfast imports anywhere, and Spark to move rows into Python, as the index calls it. What these need in turn,
 #: whatever the circumstances, comes with them.
 PACKED: Final = (
+    "deltalake",
     "google-crc32c",
     "lxml",
     "msgspec",
