@@ -19,6 +19,7 @@ from typing import Any
 import holdfast.pipeline
 from holdfast.pipeline.sink import Attempted, HoldfastStreamWriter
 from holdfast.pipeline.source import HoldfastSource
+from tested_spark import LITTLE
 
 #: In the order in which a batch comes to them.
 POINTS = ("computing", "staged", "committing", "committed", "checkpointed")
@@ -70,9 +71,7 @@ def main(network: str, checkpoint: str, point: str) -> None:
         def streamWriter(self, schema: Any, overwrite: bool) -> StoppingWriter:  # noqa: N802
             return StoppingWriter(super().streamWriter(schema, overwrite)._staging, point, folder)
 
-    spark = holdfast.pipeline.session(
-        "killed", master="local[2]", spark__sql__shuffle__partitions="2", spark__ui__enabled="false"
-    )
+    spark = holdfast.pipeline.session("killed", master="local[2]", **LITTLE)
     spark.dataSource.register(StoppingSource)
     source = (
         spark.readStream.format("holdfast")

@@ -31,7 +31,7 @@ from holdfast.pipeline.audit.local import audit_lines
 from holdfast.simulator.durable_scenarios import DurableScenario
 from swarm_traces import SWARMS, trace_of
 
-SECONDS = 3.0  #: of each kind of network
+SECONDS = 1.5  #: of each kind of network
 SEEDS = range(12)
 
 

@@ -17,14 +17,13 @@ pytest.importorskip("pyspark", reason="Spark is not installed: pip install -r re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from spark_session import spark
 
 import large_trace
 from holdfast.pipeline.audit.columns import write_lines
 from holdfast.pipeline.audit.spark import audit_in
 from holdfast.pipeline.audit.traces import read_traces
-from holdfast.pipeline.audit.violation import KINDS
 from swarm_traces import SWARMS, trace_of
+from tested_spark import spark
 
 
 def by_hand() -> Iterator[bytes]:
@@ -80,18 +79,17 @@ def test_both_engines_give_the_same_answers_row_for_row(traces: list[Path]) -> N
     assert audit_in(spark(), [table]) == expected
 
 
-def test_a_trace_in_order_needs_no_closer_look_and_what_is_planted_in_it_is_found(tmp_path: Path) -> None:
-    """The sieve suspects nobody, so that three rules for events are left, three for logs and one for their ends."""
+def test_a_trace_in_order_needs_no_closer_look(tmp_path: Path) -> None:
+    """The sieve suspects nobody, so that three rules for events are left, three for logs and one for their ends.
+
+    What is planted in such a trace is found in the soak (``large_planted.py``), and above among other runs.
+    """
     path = tmp_path / "trace.parquet"
     large_trace.make(10_000, path)
     told: list[tuple[str, int | None]] = []
     assert audit_in(spark(), [path], step=lambda what, part, parts: told.append((what, parts))).is_kept
     assert told[-7:] == [("rules", 7)] * 7
     assert ("rules", 7) not in told[:-7]
-    expected = large_trace.plant(path)
-    assert {*expected} == {*KINDS}
-    assert audit_in(spark(), [path]).counts == expected
-    assert audit([path], "local").counts == expected
 
 
 def test_json_lines_are_converted_first_and_a_bad_one_is_named(tmp_path: Path) -> None:
@@ -117,6 +115,10 @@ def test_tables_of_others_may_have_structs_and_lists(tmp_path: Path) -> None:
     assert local.is_kept
     assert local.lines["deliver"] > 50
     assert audit_in(spark(), [path]) == local
+    with pytest.raises(Exception, match="option network: is missing"):
+        spark().range(1).write.format("holdfast").mode(
+            "append"
+        ).save()  # who writes is not asked in the audit's session
 
 
 @pytest.mark.parametrize(

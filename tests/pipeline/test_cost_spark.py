@@ -14,7 +14,6 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 from costed import by_hand, drawn, put_lines
 from hand_written import STREAM, HandWritten
-from spark_session import spark
 
 from holdfast.events.event import Event
 from holdfast.filters.text import filter_text
@@ -26,6 +25,7 @@ from holdfast.pipeline.cost.tally import added
 from holdfast.pipeline.errors import CannotRead
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.reader import LogReaderServer
+from tested_spark import spark
 
 NETWORK = """
 name = "n"

@@ -20,7 +20,6 @@ from hand_written import PUBEND, STREAM, HandWritten, event, events
 from kept_logs import publish
 from lakes import table_in, take_all
 from pyspark.errors import PySparkException
-from spark_session import load, spark
 
 from durable_brokers import brokers_in, patiently
 from holdfast.pipeline.lake.compact import compact
@@ -30,6 +29,7 @@ from holdfast.pipeline.lake.table import LakeTable
 from holdfast.pipeline.origins import origins_of
 from holdfast.runtime.network_file import read_network
 from holdfast.streams.checkpoint_token import Place, Token
+from tested_spark import load, spark
 
 NETWORK = """
 name = "small"

@@ -14,12 +14,12 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 from kept_logs import keep_everything
 from sink_reading import everything, of
-from spark_session import spark
 
 import holdfast
 import holdfast.pipeline
 from durable_brokers import Brokers, brokers_in
 from holdfast.streams.epochs import first_number
+from tested_spark import spark
 
 STREAMS = """
 [[stream]]

@@ -19,7 +19,6 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 from hand_written import PUBEND, STREAM, HandWritten, event, events
 from kept_logs import keep_everything, publish
 from pyspark.errors import PySparkException
-from spark_session import load, spark
 
 from drawn_events import an_event
 from drawn_filters import Seeded, a_filter
@@ -33,6 +32,7 @@ from holdfast.pipeline import preflight
 from holdfast.pipeline.columns import COLUMNS, KINDS, arrow_schema, shape_of, spark_ddl
 from holdfast.pipeline.preflight import Found, problem_in
 from holdfast.streams.checkpoint_token import Place, Token
+from tested_spark import load, spark
 
 NETWORK = """
 name = "small"

@@ -17,7 +17,6 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 from hand_written import PUBEND, STREAM, HandWritten, events
 from kept_logs import keep_everything, publish
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
-from spark_session import spark
 
 from durable_brokers import brokers_in, patiently
 from holdfast.pipeline.options import STREAMING, read_options
@@ -25,6 +24,7 @@ from holdfast.pipeline.streaming import HoldfastStreamReader
 from holdfast.runtime.kept_subscriptions import kept_subscriptions
 from holdfast.runtime.network_file import read_network
 from holdfast.streams.checkpoint_token import Place, Token
+from tested_spark import spark
 
 NETWORK = """
 name = "small"

@@ -9,6 +9,7 @@ logs of others that its filter matches it is carried along.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Final
 
 from holdfast.client import sync
@@ -25,6 +26,8 @@ __all__ = ["Acknowledging"]
 
 ALL: Final = "#"
 CONNECT_WITHIN_S: Final = 20.0
+#: Where nothing happens the same is said again: that carries the subscription along in the logs of other streams.
+AGAIN_AFTER_S: Final = 2.0
 
 
 class Acknowledging:
@@ -36,6 +39,7 @@ class Acknowledging:
         self._name = name
         self._filter = filter or ALL
         self._said: Token | None = None
+        self._again_at = 0.0
 
     def place(self) -> Token | None:
         """How far it has come in the stream; None if there is none of this name.
@@ -86,7 +90,8 @@ class Acknowledging:
 
         :raises NoSubscription: if it has been ended, or somebody else reads it.
         """
-        if upto == self._said:
+        now = time.monotonic()
+        if upto == self._said and now < self._again_at:
             return
         found = self._ask()
         kept = found.named(self._name)
@@ -112,7 +117,7 @@ class Acknowledging:
             if kept["client"] is not None:
                 raise NoSubscription(str(error)) from error
             return  # it waits for the network, or its disk: it is said again with the next batch
-        self._said = upto
+        self._said, self._again_at = upto, now + AGAIN_AFTER_S
 
     def _ask(self) -> KeptSubscriptions:
         return asyncio.run(kept_subscriptions(self._network))

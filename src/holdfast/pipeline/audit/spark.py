@@ -87,6 +87,9 @@ def audit_in(
             if "ModuleNotFoundError" in str(error):
                 raise CallersFault(f"the executors lack a package: {_last_line(str(error))}") from error
             raise
+        finally:
+            # The session that last made a frame of rows is the active one, which writers ask for their format.
+            spark.createDataFrame([], "nothing INT")
 
 
 def _last_line(text: str) -> str:

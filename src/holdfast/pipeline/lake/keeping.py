@@ -19,18 +19,17 @@ class Keeping:
     """The subscription of one table; that of the stream orders under the name lake is called lake-orders."""
 
     def __init__(self, network: Network, table: LakeTable, origins: Origins, name: str) -> None:
-        self._network = network
         self._table = table
         self._origins = origins
-        self._name = f"{name}-{table.stream}"
+        self._subscription = Acknowledging(network, table.stream, f"{name}-{table.stream}", None)
 
     def begin(self) -> None:
         """Have the subscription: made where the table ends, if it is not there.
 
         :raises BadOption, NoSubscription: as ``Acknowledging``.
         """
-        if self._subscription().place() is None:
-            self._subscription().make(self._place())
+        if self._subscription.place() is None:
+            self._subscription.make(self._place())
 
     def acknowledge(self) -> None:
         """What is in the table may go. To be said again and again, though nothing is new.
@@ -40,11 +39,7 @@ class Keeping:
 
         :raises NoSubscription: if the subscription was ended.
         """
-        self._subscription().acknowledge(self._place())
-
-    def _subscription(self) -> Acknowledging:
-        """A new one has not said anything yet, and says it even if it was said before."""
-        return Acknowledging(self._network, self._table.stream, self._name, None)
+        self._subscription.acknowledge(self._place())
 
     def _place(self) -> Token:
         """How far the table goes; in pubends that it does not have, where their logs begin. Who is away, is later."""

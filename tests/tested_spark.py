@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import holdfast.pipeline
+
+#: As little around a session as can be. Java compiles a little and at once, and Spark not at all: each would take
+#: longer than the few rows of a test.
+LITTLE: Final[dict[str, Any]] = {
+    "spark__sql__shuffle__partitions": "2",
+    "spark__sql__session__timeZone": "UTC",
+    "spark__sql__codegen__wholeStage": "false",
+    "spark__driver__extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 @cache
 def spark() -> Any:
-    """On two threads, with as little around it as can be.
-
-    Java compiles a little and at once, and Spark not at all: each would take longer than the few rows of a test.
-    """
-    return holdfast.pipeline.session(
-        "tests",
-        master="local[2]",
-        spark__sql__shuffle__partitions="2",
-        spark__sql__session__timeZone="UTC",
-        spark__sql__codegen__wholeStage="false",
-        spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    )
+    """On two threads."""
+    return holdfast.pipeline.session("tests", master="local[2]", **LITTLE)
 
 
 def load(network: Path, stream: str, **options: object) -> Any:
