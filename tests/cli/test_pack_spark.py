@@ -1,4 +1,4 @@
-"""`holdfast pack-spark` as a user meets it: what it writes is in `tests/pipeline/test_cluster.py`."""
+"""`holdfast pack-spark` as a user meets it: what it writes is in `tests/pipeline/test_archive_for_executors.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A standalone cluster whose executors have no Holdfast, and the archive that gives it to them."""
+"""The archive that gives Holdfast to executors; a cluster that has nothing else is soaked (``bare_cluster.py``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("pyspark", reason="Spark is not installed: pip install -r requirements-spark.txt")
 
-from bare_cluster import judged_by_driver
 from holdfast.pipeline.packing import PACKED, pack
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,13 +23,6 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     count = pack(path, lambda done, of: told.append((done, of)))
     assert told == [(done, count) for done in range(count)]
     return path
-
-
-def test_executors_without_holdfast_are_refused_by_name_and_read_a_stream_with_the_archive(
-    packed: Path, tmp_path: Path
-) -> None:
-    """What else may be wrong with them, and the audit, is soaked: each takes executors of its own."""
-    judged_by_driver(tmp_path, packed)
 
 
 def test_the_archive_has_what_holdfast_needs_and_nothing_of_spark(packed: Path) -> None:
