@@ -1,25 +1,27 @@
-"""All tests, on two cores in three processes.
+"""All tests, on two cores, three runs of pytest at a time.
 
-Tests that start processes of their own wait for timers and sockets most of the time, and some judge by the clock; all
-others compute. So the kinds run beside each other, and those that compute give way (``nice``); so do those of Spark,
-which do both. One comes before all others, alone: it uses both cores for half a minute, and what it finds depends on
-how much of them it gets.
+Tests that start processes of their own wait for timers and sockets most of the time, and some judge by the clock: they
+are one run, so that they do not meet each other, and all others give way to it (``nice``). Tests of Spark share a
+session, which takes long to start; those that compute come in parts, whenever there is room. One test comes before all
+others, alone: it uses both cores for half a minute, and what it finds depends on how much of them it gets.
 
     python tools/run_tests.py
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
 #: The folders whose tests start processes, or listen on sockets.
 WAITING = ("bench", "cli", "embedded", "fuzz", "puppet", "runtime")
-SPARK = ("pipeline",)
+#: Others, each group a run of its own, the longest first; what is not named here is one more.
+GROUPS = (("pipeline",), ("simulation", "simulator"), ("node", "models", "client"), ("matching", "filters"))
+AT_ONCE = 3
 
 #: The one that runs alone.
 ALONE = "tests/simulation/test_reliable_swarm.py::test_no_seed_breaks_a_promise"
@@ -27,42 +29,39 @@ ALONE = "tests/simulation/test_reliable_swarm.py::test_no_seed_breaks_a_promise"
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 
 
-class Beside:
-    """Tests that run beside others and give way to them; what they say is kept until they are done."""
-
-    def __init__(self, name: str, niceness: int, tests: list[str]) -> None:
-        self._log = ROOT / f".pytest_{name}.log"
-        with self._log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [*PYTEST, "--deselect", ALONE, *tests],
-                stdout=output,
-                stderr=output,
-                cwd=ROOT,
-                preexec_fn=lambda: os.nice(niceness),
-            )
-
-    def wait(self) -> int:
-        """Say what they said; their status."""
-        status = self._process.wait()
-        sys.stdout.write(self._log.read_text())
-        self._log.unlink()
-        return status
-
-
 def main() -> int:
     """Run all; the status of one that failed, 0 if none did."""
-    folders = sorted({path.parent for path in (ROOT / "tests").glob("*/test_*.py")})
-    computing = [str(each) for each in folders if each.name not in (*WAITING, *SPARK)]
-    computing += [str(each) for each in sorted((ROOT / "tests").glob("test_*.py"))]
+    folders = sorted({path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")})
+    named = {name for group in (WAITING, *GROUPS) for name in group}
+    rest = [f"tests/{name}" for name in folders if name not in named]
+    rest += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("test_*.py"))
     statuses = [subprocess.call([*PYTEST, ALONE], cwd=ROOT)]
-    beside = [Beside("spark", 5, _folders(SPARK)), Beside("computing", 10, computing)]
-    statuses.append(subprocess.call([*PYTEST, *_folders(WAITING)], cwd=ROOT))
-    statuses += [each.wait() for each in beside]
+    with ThreadPoolExecutor(AT_ONCE) as runs:
+        waiting = runs.submit(subprocess.call, [*PYTEST, *_tests(WAITING)], cwd=ROOT)
+        beside = [runs.submit(_quietly, tests) for tests in [*map(_tests, GROUPS), rest]]
+        statuses.append(waiting.result())
+        for run in beside:
+            status, said = run.result()
+            statuses.append(status)
+            sys.stdout.write(said)
     return next(filter(None, statuses), 0)
 
 
-def _folders(names: tuple[str, ...]) -> list[str]:
-    return [str(ROOT / "tests" / name) for name in names]
+def _tests(folders: tuple[str, ...]) -> list[str]:
+    return [f"tests/{name}" for name in folders]
+
+
+def _quietly(tests: list[str]) -> tuple[int, str]:
+    """Run some that give way to others; their status, and what they said."""
+    done = subprocess.run(
+        ["nice", *PYTEST, "--deselect", ALONE, *tests],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
 
 
 if __name__ == "__main__":
