@@ -146,9 +146,9 @@ class PackedReader:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         is_common = (
-            self._topics.issuperset([event.topic for event in events])
-            and self._content_types.issuperset([event.content_type for event in events])
-            and all(map(self._names.issuperset, [event.scalars for event in events]))
+            self._topics.issuperset({event.topic for event in events})
+            and self._content_types.issuperset({event.content_type for event in events})
+            and self._names.issuperset(set[str]().union(*[event.scalars for event in events]))
             and not any(map(len, [event.binary for event in events]))
             and max(map(len, data)) <= self._large
         )

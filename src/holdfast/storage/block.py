@@ -58,6 +58,11 @@ class Batch(NamedTuple):
     records: Sequence[bytes]
     time: int = 0
 
+    @property
+    def size(self) -> int:
+        """Of all records, in bytes."""
+        return sum(map(len, self.records))
+
     def checked(self, above: int) -> Batch:
         """Itself, if it can be appended after this index.
 
@@ -69,9 +74,10 @@ class Batch(NamedTuple):
         if not indexes or indexes[0] <= above or indexes[-1] > INDEX_MAX:
             found = f"{indexes[0]} to {indexes[-1]}" if indexes else "none"
             raise InvalidBatch(f"expected indexes above {above} and up to {INDEX_MAX}, found {found}")
-        if any(map(le, indexes[1:], indexes)):
+        ascends = isinstance(indexes, range) and indexes.step > 0
+        if not ascends and any(map(le, indexes[1:], indexes)):
             raise InvalidBatch("indexes must strictly increase")
-        if sum(map(len, self.records)) > BATCH_BYTES_MAX:
+        if self.size > BATCH_BYTES_MAX:
             raise InvalidBatch(f"more than {BATCH_BYTES_MAX} bytes in one batch")
         return self
 

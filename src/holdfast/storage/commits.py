@@ -97,7 +97,7 @@ class Commits:
             raise NotTaken(self.state, f"more than {WAITING_BYTES_MAX} bytes wait for the disk")
         batch = Batch(indexes, records, time).checked(self._last)
         self._waiting.append(batch)
-        self._waiting_bytes += sum(map(len, records))
+        self._waiting_bytes += batch.size
         self._last = batch.indexes[-1]
         self.position += 1
         return self.position
@@ -114,7 +114,7 @@ class Commits:
         """Write and sync what was taken."""
         try:
             for batch in self._in_flight:
-                self.log.append(*batch)
+                self.log.take(batch)
             self.log.commit()
         except (DiskFull, DiskFailed) as error:
             self._error = error

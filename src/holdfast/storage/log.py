@@ -105,8 +105,15 @@ class SegmentLog:
         :raises InvalidBatch: if the indexes do not increase from what was appended last.
         :raises DiskFailed: if the log has failed.
         """
+        self.take(Batch(indexes, records, time).checked(self._last))
+
+    def take(self, batch: Batch) -> None:
+        """The same for a batch that was checked already, against what was appended last.
+
+        :raises DiskFailed: if the log has failed.
+        """
         self._check()
-        batch = Batch(indexes, records, time).checked(self._last)
+        assert batch.indexes[0] > self._last
         self._waiting.append(batch)
         self._last = batch.indexes[-1]
 

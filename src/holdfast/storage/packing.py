@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from holdfast.storage.block import Batch
@@ -26,18 +26,19 @@ def joined(waiting: Sequence[Batch], start: int) -> tuple[Batch, int]:
     """
     batch = waiting[start]
     stop, count = start + 1, len(batch.records)
-    held = _bytes_of(batch) if stop < len(waiting) else 0
+    held = batch.size if stop < len(waiting) else 0
     while stop < len(waiting):
         count += len(waiting[stop].records)
-        held += _bytes_of(waiting[stop])
+        held += waiting[stop].size
         if count > BLOCK_RECORDS_MAX or held > BLOCK_BYTES_MAX:
             break
         stop += 1
     if stop == start + 1:
         return batch, stop
     run = waiting[start:stop]
-    indexes = [index for batch in run for index in batch.indexes]
-    return Batch(indexes, [record for batch in run for record in batch.records], run[-1].time), stop
+    indexes = list(chain.from_iterable(batch.indexes for batch in run))
+    records = list(chain.from_iterable(batch.records for batch in run))
+    return Batch(indexes, records, run[-1].time), stop
 
 
 def parts(batch: Batch) -> Iterator[Batch]:
@@ -54,7 +55,3 @@ def parts(batch: Batch) -> Iterator[Batch]:
         stop = max(start + 1, min(fit, start + BLOCK_RECORDS_MAX))
         yield Batch(indexes[start:stop], records[start:stop], time)
         start, held = stop, ends[stop - 1]
-
-
-def _bytes_of(batch: Batch) -> int:
-    return sum(map(len, batch.records))

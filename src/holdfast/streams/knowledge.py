@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from holdfast.errors import PeersFault
@@ -244,30 +245,27 @@ class Knowledge:
                 self.forget(list(known)[len(known) // 2][0])
 
     def _evict(self, cache_bytes: int) -> None:
-        left = self.bytes
-        evicted = []
-        for tick, publication in self._events.items():
-            if left <= cache_bytes:
-                break
-            evicted.append(tick)
-            left -= len(publication.event)
-        evicted.sort()
-        if evicted == self._ticks[: len(evicted)]:
-            self.forget(evicted[-1])
-            return
-        gone = Intervals()
-        gone.add_ticks(evicted)
-        for version in self._versions:
-            self._known[version] = self._known[version].difference(gone)
-        for tick in evicted:
-            del self._events[tick]
-        self._ticks = sorted(self._events)
-        self.bytes = left
+        while self.bytes > cache_bytes:
+            excess = self.bytes - cache_bytes
+            count = 1 + len(self._events) * excess // self.bytes  # as many as would do if all were alike
+            evicted = sorted(islice(self._events, count))
+            if evicted == self._ticks[: len(evicted)]:
+                self.forget(evicted[-1])
+                continue
+            gone = Intervals()
+            gone.add_ticks(evicted)
+            for version in self._versions:
+                self._known[version] = self._known[version].difference(gone)
+            self._remove(evicted)
+            self._ticks = sorted(self._events)
 
     def _drop(self, first: int, beyond: int) -> None:
-        for tick in self._ticks[first:beyond]:
-            self.bytes -= len(self._events.pop(tick).event)
+        self._remove(self._ticks[first:beyond])
         del self._ticks[first:beyond]
+
+    def _remove(self, ticks: Sequence[Tick]) -> None:
+        removed = list(map(self._events.pop, ticks))
+        self.bytes -= sum([len(publication.event) for publication in removed])
 
     def _level(self, version: Version) -> None:
         """See to it that a version has its set."""

@@ -161,8 +161,10 @@ class OwnPubend:
     ) -> tuple[AppendEvents | None, list[Answer]]:
         """Take what a publisher here sends; what is to be appended, and what can be answered at once."""
         outcome = self.core.take(publications, now)
-        if outcome.append is not None and outcome.append.publications is publications:
-            self._contents[outcome.append.ticks[0]] = contents
+        append = outcome.append
+        is_looked_at = self.course.is_wanted or self._expiring is not None
+        if is_looked_at and append is not None and append.publications is publications:
+            self._contents[append.ticks[0]] = contents
         return self._outcome(outcome, now)
 
     def take_epoch(
