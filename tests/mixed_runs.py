@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from holdfast.broker.broker import Broker
 from holdfast.broker.settings import Settings, Stream
+from holdfast.client.inbox import OVERTAKEN
 from holdfast.filters.parse import parse_filter
 from holdfast.filters.topic import parse_pattern
 from holdfast.messages.streams import Guarantee
@@ -123,11 +124,15 @@ def judge(trace: Sequence[TraceLine], *, within_delta: bool) -> list[Violation]:
 
 
 def needless_gaps(trace: Sequence[TraceLine]) -> Iterator[Violation]:
-    """Gaps told to who was never away from its broker, in a run in which no more failed than the network survives."""
+    """Gaps told to who was never away from its broker, in a run in which no more failed than the network survives.
+
+    Of an event that was overtaken its publisher has to have been away.
+    """
     history = History(trace)
     for (subscriber, subscription), gaps in history.gaps.items():
-        absences = history.faults_of(subscriber, "disconnect", "crash")
         for gap in gaps:
+            away = gap["pubend"] if gap["reason"] == OVERTAKEN else subscriber
+            absences = history.faults_of(away, "disconnect", "crash")
             if not any(precedes(line, gap) for line in absences):
                 yield Violation("needless", f"{subscriber} for {subscription} never was away: {gap}", (gap,))
 

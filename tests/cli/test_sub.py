@@ -245,6 +245,7 @@ def test_a_gap_stands_where_it_is() -> None:
     [
         ("disconnected", "this subscriber was disconnected"),
         ("beyond delta", "more brokers next to each other than delta lost their memory together"),
+        ("overtaken", "its publisher went to another broker, and what it published there was faster"),
     ],
 )
 def test_why_there_is_a_gap_is_said_in_words_and_to_programs_in_one(reason: str, words: str) -> None:

@@ -21,6 +21,7 @@ from holdfast.messages.subscriptions import Lore
 from holdfast.node.graves import Graves, is_of_life
 from holdfast.node.spread import Spread
 from holdfast.ordering.fifo import Fifo
+from holdfast.ordering.watchful import Watchful
 from tree_claims import check_complete, check_rest, check_safe, check_undisturbed
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
@@ -112,7 +113,8 @@ def knows_nothing_of_earlier_lives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lets_everything_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Fifo, "admits", lambda self, pubend, tick: True)
+    for edge in (Fifo, Watchful):
+        monkeypatch.setattr(edge, "admits", lambda self, pubend, tick: True)
 
 
 @pytest.mark.parametrize(

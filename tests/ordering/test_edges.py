@@ -15,6 +15,7 @@ from holdfast.ordering.edge import new_edge
 from holdfast.ordering.fifo import Fifo
 from holdfast.ordering.order import Edge
 from holdfast.ordering.unordered import WINDOW, Unordered
+from holdfast.ordering.watchful import Watchful
 
 #: Steps up and down that cross the window now and then.
 STEPS = st.one_of(
@@ -54,6 +55,27 @@ def test_unordered_admits_exactly_what_has_not_passed_within_its_memory(moves: l
         is_too_old = tick <= max(mine, default=0) - WINDOW
         assert edge.admits(pubend, tick) == (tick not in mine and not is_too_old)
         mine.add(tick)
+
+
+@given(MOVES, st.lists(st.integers(0, 60), max_size=3))
+@examples(300)
+def test_a_watchful_one_admits_as_fifo_does_and_misses_each_late_one_once(
+    moves: list[tuple[str, int]], skips: list[int]
+) -> None:
+    edge, plain = Watchful(), Fifo()
+    known: dict[str, set[int]] = {"p": set(), "q": set()}
+    for at, (pubend, tick) in enumerate(walk(moves)):
+        if at in skips:  # nobody waits for what is up to here
+            edge.skip(pubend, tick)
+            plain.admits(pubend, tick)
+            known[pubend] |= set(range(max(1, tick - 2 * WINDOW), tick + 1))
+            continue
+        is_above = plain.admits(pubend, tick)
+        assert edge.admits(pubend, tick) == is_above
+        if not is_above:
+            is_too_old = tick <= edge.last(pubend) - WINDOW
+            assert edge.misses(pubend, tick) == (tick not in known[pubend] and not is_too_old)
+        known[pubend].add(tick)
 
 
 @pytest.mark.parametrize("order", list(Order))

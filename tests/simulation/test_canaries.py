@@ -21,6 +21,7 @@ from broken_brokers import (
 from holdfast.broker.broker import Broker
 from holdfast.ordering.fifo import Fifo
 from holdfast.ordering.unordered import Unordered
+from holdfast.ordering.watchful import Watchful
 from holdfast.simulator.swarm import run_seed
 
 SEEDS = range(12)
@@ -66,7 +67,7 @@ def test_a_broken_broker_is_caught(broker: type[Broker], kind: str, faults: bool
 def test_what_the_client_would_put_right_is_caught_where_it_does_not(
     broker: type[Broker], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for edge in (Fifo, Unordered):
+    for edge in (Fifo, Watchful, Unordered):
         monkeypatch.setattr(edge, "admits", lambda self, pubend, tick: True)
     assert is_caught(broker, kind)
 

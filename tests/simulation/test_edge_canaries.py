@@ -19,6 +19,7 @@ from holdfast.node.plane import Plane
 from holdfast.node.segment import Segment, Share
 from holdfast.node.station import Station
 from holdfast.ordering.fifo import Fifo
+from holdfast.ordering.watchful import Watchful
 from holdfast.scenarios.actor_reading import Reading
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -71,7 +72,8 @@ def test_beyond_delta_a_sound_network_is_only_late() -> None:
 
 def _admitting(patch: pytest.MonkeyPatch) -> None:
     """The edge turns nothing away."""
-    patch.setattr(Fifo, "admits", lambda edge, pubend, tick: True)
+    for edge in (Fifo, Watchful):
+        patch.setattr(edge, "admits", lambda edge, pubend, tick: True)
 
 
 def _dropping(patch: pytest.MonkeyPatch) -> None:

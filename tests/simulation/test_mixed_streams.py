@@ -12,13 +12,18 @@ from collections.abc import Sequence
 import pytest
 
 from broken_brokers import BrokenBroker, Dropping, Repeating, Skipping
-from holdfast.client.inbox import Inbox
+from holdfast.client.inbox import OVERTAKEN, Inbox
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse
 from holdfast.messages.publications import Deliveries
 from holdfast.ordering.fifo import Fifo
+from holdfast.ordering.watchful import Watchful
+from holdfast.scenarios.configuration import parse_configuration
+from holdfast.scenarios.script import parse_script
+from holdfast.scenarios.trace import TraceLine
 from holdfast.simulator.cast import MakeBroker
-from mixed_runs import STREAMS, draw_mixed, part_of, run_mixed
+from holdfast.simulator.run import simulate
+from mixed_runs import STREAMS, draw_mixed, judge, mixed, part_of, run_mixed
 
 #: A few of each; `python tests/mixed_runs.py 0 100 within` runs more.
 SEEDS = [(seed, within) for within in (True, False) for seed in range(2)]
@@ -55,6 +60,62 @@ def test_what_is_drawn_has_all_that_can_happen() -> None:
         assert word in text
 
 
+# A publisher that overtakes its own events
+
+#: A chain, with a plain publisher at one end that also knows the other end.
+CHAIN = "".join(
+    [
+        "Guarantee durable\nDelta 2\nDackEvery 100\nSeed 1\n",
+        *(f"Site s{i} Parent {f's{i - 1}' if i else 'none'}\n" for i in range(7)),
+        *(f"Process b{i} is broker On s{i} URL tcp://localhost:0/b\n" for i in range(7)),
+        "Process p is publisher On s0 URL tcp://localhost:0/c\n",
+        "Process heed is subscriber On s6 URL tcp://localhost:0/c\n",
+    ]
+)
+#: Five events are accepted, and wait before the other end for two failures to be gone around; meanwhile p goes there.
+OVERTAKING = """Subscriber heed Subscribe alarms/# As alarms
+Publisher p Publish 2 Ontopic alarms/a Interval 1
+Wait 2000
+Drain 5000
+Cut b5 b6
+Publisher p Publish 5 Ontopic alarms/a Interval 1
+Wait 270
+Cut p b0
+Wait 100
+Freeze b4
+Publisher p Publish 5 Ontopic alarms/a Interval 1
+Wait 5000
+Heal b5 b6
+Unfreeze b4
+Heal p b0
+Wait 5000
+Publisher p Publish 2 Ontopic alarms/a Interval 1
+Drain 20000
+Wait 2500
+"""
+
+
+def overtaking() -> list[TraceLine]:
+    network = parse_configuration(CHAIN, "configuration")
+    script = parse_script(OVERTAKING, "script", network)
+    return list(simulate(network, script, make_broker=mixed(), others={"p": ("b6",)}).trace)
+
+
+def test_what_a_publisher_overtakes_on_its_way_to_another_broker_is_announced() -> None:
+    """Within δ: accepted events that can be delivered no more are told to whom they were for, and to nobody else."""
+    trace = overtaking()
+    assert not judge(trace, within_delta=True)
+    delivered = [line["n"] for line in trace if line["kind"] == "deliver"]
+    assert delivered == [1, 2, *range(8, 15)], "it was really overtaken, and order was kept"
+    gaps = [(line["after"], line["upto"], line["reason"]) for line in trace if line["kind"] == "gap"]
+    assert gaps == [(n - 1, n, OVERTAKEN) for n in range(3, 8)]
+
+
+def test_one_that_is_not_announced_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Inbox, "_add_overtaken", lambda self, late, numbers, found: None)
+    assert {each.kind for each in judge(overtaking(), within_delta=True)} == {"lost"}
+
+
 # Canaries: whatever is judged of one stream is caught when it is broken
 
 
@@ -81,7 +142,8 @@ def test_a_broker_that_breaks_one_promise_is_caught(make_broker: MakeBroker, kin
 
 def test_an_edge_that_lets_everything_pass_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the streams that are not logged; where an event stands in a log is known to who reads it."""
-    monkeypatch.setattr(Fifo, "admits", lambda self, pubend, tick: True)
+    for edge in (Fifo, Watchful):
+        monkeypatch.setattr(edge, "admits", lambda self, pubend, tick: True)
     found = run_mixed(1, within_delta=True, make_broker=Repeating).violations
     assert {each.message.partition(":")[0] for each in found if each.kind == "duplicate"} == {
         "hints",

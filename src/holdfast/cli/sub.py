@@ -48,6 +48,7 @@ LOG: Final = re.compile(r"[^@]+@[^@]+/[0-9]+")
 REASONS: Final = {
     "disconnected": "this subscriber was disconnected",
     "beyond delta": "more brokers next to each other than delta lost their memory together",
+    "overtaken": "its publisher went to another broker, and what it published there was faster",
 }
 #: and on those that are.
 REASONS_OF_LOGS: Final = {

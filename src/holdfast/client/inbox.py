@@ -6,6 +6,9 @@ itself: one may be far behind another, and an event of one tells nothing of the 
 lapse does the same (``lapsed``), until the publisher has marked up to where it had published. What was delivered
 and not consumed is bounded: past a subscription's buffer the inbox is full, and the client stops reading.
 
+A publisher that goes from broker to broker may overtake its own events. On a reliable stream in order such a late one
+cannot be delivered any more, and is announced: a gap of one event, to those it was for.
+
 Of reliable streams a subscription gets nothing before its confirmation [B0.26]. None of that is owed (R0.31), and only
 the confirmation says behind which partitions it may have been published: the tags are right from there on (I11).
 """
@@ -13,7 +16,7 @@ the confirmation says behind which partitions it may have been published: the ta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.client.acknowledging import Acknowledging
@@ -30,12 +33,14 @@ from holdfast.messages.streams import Guarantee, Order, StreamOrder
 from holdfast.messages.subscriptions import Partition
 from holdfast.ordering.edge import new_edge
 from holdfast.ordering.order import Edge
+from holdfast.ordering.watchful import Watchful
 
-__all__ = ["BEYOND_DELTA", "Inbox", "Subscription"]
+__all__ = ["BEYOND_DELTA", "OVERTAKEN", "Inbox", "Subscription"]
 
-#: Why a gap is there: the session broke; more failed together than the network survives.
+#: Why a gap is there: the session broke; more failed together than the network survives; it came behind a later one.
 DISCONNECTED: Final = "disconnected"
 BEYOND_DELTA: Final = "beyond delta"
+OVERTAKEN: Final = "overtaken"
 
 
 @dataclass(slots=True)
@@ -95,6 +100,8 @@ class Inbox:
             before = self._last_kept(publication.publisher) if lapsed is not None else 0
             if not edge.admits(publication.publisher, publication.n):
                 self.turned_away += 1
+                if isinstance(edge, Watchful) and edge.misses(publication.publisher, publication.n):
+                    self._add_overtaken(publication, numbers, found)
                 continue
             if doubts is not None and publication.publisher in doubts:
                 self._end_doubt(doubts, publication, numbers, found)
@@ -129,7 +136,8 @@ class Inbox:
         self._kept = kept
 
     def _new_edge(self, stream: str) -> Edge:
-        edge = self._edges[stream] = new_edge(self._orders.get(stream, Order.FIFO))
+        guarantee = Guarantee.RELIABLE if stream in self._reliable else Guarantee.BEST_EFFORT
+        edge = self._edges[stream] = new_edge(self._orders.get(stream, Order.FIFO), guarantee)
         return edge
 
     def _highest(self) -> dict[str, dict[str, int]]:
@@ -220,6 +228,19 @@ class Inbox:
                 gap = Gap(publication.publisher, after, publication.n - 1, self._doubt_reason)
                 self._add(found, number, gap, None)
 
+    def _add_overtaken(
+        self, late: Publication, numbers: tuple[int, ...], found: dict[int, Delivered]
+    ) -> None:
+        """A late one was not delivered; several in a row are one gap."""
+        gap = Gap(late.publisher, late.n - 1, late.n, OVERTAKEN)
+        for number in numbers:
+            items = found[number].items if number in found else []
+            before = items[-1] if items else None
+            if isinstance(before, Gap) and before == Gap(gap.pubend, before.after, gap.after, OVERTAKEN):
+                items[-1] = replace(before, upto=gap.upto)
+            else:
+                self._add(found, number, gap, None)
+
     def begin_lapse(self, node: str, last: tuple[int, int]) -> None:
         """More have failed together than the network survives: a lapse, by the node that noticed."""
         confirmed = (number for number, each in self.subscriptions.items() if each.is_confirmed)
@@ -239,7 +260,11 @@ class Inbox:
             self._add_lapse(publisher, self._last_kept(publisher), mark.upto, found)
             if mark.upto:
                 for stream in self._kept:
-                    (self._edges.get(stream) or self._new_edge(stream)).admits(publisher, mark.upto)
+                    edge = self._edges.get(stream) or self._new_edge(stream)
+                    if isinstance(edge, Watchful):
+                        edge.skip(publisher, mark.upto)
+                    else:
+                        edge.admits(publisher, mark.upto)
             self._lapsed.settle(publisher, mark.answers)
 
     def _add_lapse(self, publisher: str, after: int, upto: int, found: dict[int, Delivered]) -> None:

@@ -6,12 +6,12 @@ from typing import Final
 
 from holdfast.ordering.order import PUBENDS_MAX
 
-__all__ = ["WINDOW", "Unordered"]
+__all__ = ["MASK", "WINDOW", "Unordered"]
 
 #: How many ticks below the highest are remembered one by one; older ones are taken for repeats.
 WINDOW: Final = 1024
 
-_MASK: Final = (1 << WINDOW) - 1
+MASK: Final = (1 << WINDOW) - 1
 
 
 class Unordered:
@@ -33,7 +33,7 @@ class Unordered:
         highest, bits = seen
         if tick > highest:
             ahead = tick - highest
-            self._seen[pubend] = tick, (bits << ahead) & _MASK | 1 if ahead < WINDOW else 1
+            self._seen[pubend] = tick, (bits << ahead) & MASK | 1 if ahead < WINDOW else 1
             return True
         behind = highest - tick
         if behind >= WINDOW or bits >> behind & 1:
