@@ -41,7 +41,7 @@ def packed(place: int, value: Any) -> bytes:
 @given(events(), st.none() | st.integers(-(2**63), 2**63 - 1))
 @examples(200)
 def test_an_event_comes_back_as_it_was(event: Event, time: int | None) -> None:
-    event = replace(event, time=time)
+    event = msgspec.structs.replace(event, time=time)
     data = pack(event)
     for read in (unpack(data), READER.read(data)):
         assert read.event(event.publisher, event.n) == event

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -258,7 +258,7 @@ def test_a_selective_filter_reads_little(
     made = {}
     for t in range(1, 5_001):
         payload = random.Random(t).randbytes(600)
-        made[t] = replace(event(t, price=t / 2, sym=f"{t:06}"), payload=payload)
+        made[t] = msgspec.structs.replace(event(t, price=t / 2, sym=f"{t:06}"), payload=payload)
     written.publish(made)
     written.vouch(5_000)
     take_all(tmp_path)

@@ -10,9 +10,10 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Self
+
+import msgspec
 
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
 from holdfast.client.effect import Acknowledged, NotAccepted, Placed
@@ -35,8 +36,7 @@ Attributes = Mapping[str, Value | None] | None
 UNKNOWN_MAX: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """The event is accepted, as this tick of this pubend; ``duplicate``: it had been before.
 
     On streams that are not logged the pubend is the publisher and the tick its number. A tick of 0: it was logged so
@@ -169,7 +169,7 @@ class Outbox:
         """The event that went out under this number and is asked for again; what it holds was decided then."""
         sent = self._unknown.get(n)
         if sent is not None and isinstance(sent.outcome, Receipt):
-            sent.outcome = replace(sent.outcome, duplicate=True)
+            sent.outcome = msgspec.structs.replace(sent.outcome, duplicate=True)
         return sent
 
     def on_acknowledged(self, effect: Acknowledged) -> None:

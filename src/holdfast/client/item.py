@@ -16,8 +16,7 @@ from holdfast.messages.publications import Publication, Tag
 __all__ = ["Gap", "Item", "LoggedEvent", "Silence", "TaggedEvent"]
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedEvent(Event):
+class TaggedEvent(Event, frozen=True, gc=False):
     """An event that came from behind a partition [KJ §7]: others from there may be missing before it.
 
     A tag with ``bar`` says that nothing from there is missing after this one.
@@ -40,8 +39,7 @@ class TaggedEvent(Event):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedEvent(Event):
+class LoggedEvent(Event, frozen=True, gc=False):
     """An event of a stream that is logged: nothing else matched in its pubend since the item before it [R1.7]."""
 
     pubend: str = ""
