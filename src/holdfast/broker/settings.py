@@ -48,6 +48,7 @@ class Stream:
     expires: str | None = (
         None  #: and those that have expired: the attribute that holds when, in seconds since 1970 (R1.33)
     )
+    lake: bool = False  #: what its logs have given up is read in the lake
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,11 @@ class Settings:
     def is_durable(self) -> bool:
         """Whether any stream is."""
         return any(stream.guarantee is Guarantee.DURABLE for stream in self.streams)
+
+    @property
+    def reads_lake(self) -> bool:
+        """Whether what the log of any stream has given up is to be had from the lake."""
+        return any(stream.lake for stream in self.streams)
 
     def node(self) -> NodeSettings:
         """The broker as a node of the overlay."""

@@ -25,12 +25,14 @@ from holdfast.storage.log import LogSettings
 from holdfast.storage.real_files import RealFiles
 from holdfast.storage.real_tables import RealTables
 from holdfast.streams.store import LANES, Lane, Store
+from holdfast.streams.store_lake import Lake
 from holdfast.streams.storing import DiskEffect, DiskInput, Recovered
 
 __all__ = ["TABLES_FILE", "RealStore"]
 
 TABLES_FILE: Final = "tables.sqlite"
 TURN_EFFECTS_MAX: Final = 1_000
+LAKE_SECONDS: Final = 5.0  #: so long a read of the lake is waited for in the end
 
 #: A lane that has synced waits at most about so long for a loop that is busy; Python's own 5 ms would show in receipts.
 SWITCH_SECONDS: Final = 0.0005
@@ -45,12 +47,15 @@ Fail = Callable[[Exception, DiskEffect], None]
 class RealStore:
     """The store in a folder, which is made if need be and locked against other processes.
 
-    ``start``, then ``attach``, both once; ``submit`` as often as wanted; ``close`` at the end, whatever happened.
+    ``lake`` is what stands behind the logs, if anything does. ``start``, then ``attach``, both once; ``submit`` as often as wanted; ``close`` at the end, whatever happened.
     """
 
-    def __init__(self, folder: Path, settings: LogSettings | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: LogSettings | None = None, lake: Lake | None = None
+    ) -> None:
         self.folder = folder
         self._settings = settings
+        self._lake = lake
         self._lock: RealFiles | None = None
         self._tables: RealTables | None = None
         self._folders = _RealFolders(folder)
@@ -74,7 +79,7 @@ class RealStore:
                     "is missing, and there are logs: restore it, or give the broker an empty folder",
                 )
             self._tables = RealTables(self.folder / TABLES_FILE)
-            self._store = Store(self._folders, self._tables, lambda: os.urandom(16), self._settings)
+            self._store = Store(self._folders, self._tables, lambda: os.urandom(16), self._settings, self._lake)
             return self._store.recover()
         except BaseException:
             self._let_go()
@@ -86,19 +91,23 @@ class RealStore:
         assert not self._lanes
         loop = asyncio.get_running_loop()
         sys.setswitchinterval(SWITCH_SECONDS)
-        self._lanes = {lane: _LaneThread(self._store, lane, loop, hand, fail) for lane in Lane}
-        self._lane_of = {kind: self._lanes[lane] for kind, lane in LANES.items()}
+        lanes = [lane for lane in Lane if lane is not Lane.LAKE or self._lake is not None]
+        self._lanes = {lane: _LaneThread(self._store, lane, loop, hand, fail) for lane in lanes}
+        self._lane_of = {kind: self._lanes[lane] for kind, lane in LANES.items() if lane in self._lanes}
 
     def submit(self, effect: DiskEffect) -> None:
         """Have something done soon."""
         self._lane_of[type(effect)].queue.put(effect)
 
     def close(self) -> None:
-        """Do all that was submitted, wait for it, and let go of the folder."""
+        """Do all that was submitted, wait for it, and let go of the folder.
+
+        For the lake nobody waits long: nothing is written there, and it may be on a disk that does not answer.
+        """
         for lane in self._lanes.values():
             lane.queue.put(None)
-        for lane in self._lanes.values():
-            lane.thread.join()
+        for kind, lane in self._lanes.items():
+            lane.thread.join(LAKE_SECONDS if kind is Lane.LAKE else None)
         if self._store is not None and not any(lane.has_failed for lane in self._lanes.values()):
             self._store.close()
         self._let_go()

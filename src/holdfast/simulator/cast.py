@@ -57,8 +57,10 @@ class Cast:
         wire: bool,
         transcript: Transcript | None,
         others: Mapping[str, Sequence[str]],
+        lake: bool,
     ) -> None:
         self.configuration = configuration
+        self._has_lake = lake
         self._others = others
         self.trace: list[TraceLine] = []
         self.script_began: Instant | None = None
@@ -90,11 +92,15 @@ class Cast:
             self._broker_maker(process, joins) if is_broker else self._actor_maker(process),
             buffer_bytes_max=BROKER_BUFFER_BYTES if is_broker else CLIENT_BUFFER_BYTES,
             store=is_broker and self.configuration.guarantee == "durable",
+            lake=self._has_lake,
         )
 
     def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
+            if self._has_lake:
+                streams = tuple(replace(each, lake=True) for each in settings.streams)
+                settings = replace(settings, streams=streams)
             store = self.world.nodes[process.name].store
             if store is None:
                 return self._make_broker(settings)

@@ -78,6 +78,7 @@ class DurableScenario:
     retain_ms: int | None
     clock_ms: int  #: by how much clocks are set, all together
     others: Mapping[str, tuple[str, ...]]  #: the brokers a publisher goes to when it loses its own
+    lake: bool = False  #: behind every log
 
     def __str__(self) -> str:
         beside = "".join(f"{hazard}\n" for hazard in self.hazards)
@@ -90,15 +91,18 @@ class DurableScenario:
             hazard.arrange(world)
 
 
-def draw_durable(seed: int, *, faults: bool) -> DurableScenario:
-    """The scenario of a seed; with or without anything breaking, beyond subscribers that come and go."""
-    return _Drawing(seed, faults).scenario()
+def draw_durable(seed: int, *, faults: bool, lake: bool = False) -> DurableScenario:
+    """The scenario of a seed; with or without anything breaking, beyond subscribers that come and go.
+
+    With a ``lake`` the same, but logs give up all the earlier.
+    """
+    return _Drawing(seed, faults, lake).scenario()
 
 
 class _Drawing:
     """One scenario in the making."""
 
-    def __init__(self, seed: int, faults: bool) -> None:
+    def __init__(self, seed: int, faults: bool, lake: bool) -> None:
         self.random = random = Random(f"durable {seed}{' faults' if faults else ''}")
         self.seed = seed
         self.faults = faults
@@ -115,6 +119,9 @@ class _Drawing:
         self.pubends = random.choice((1, 1, 2, 3))
         self.delta = random.choice((0, 0, 1, 2))
         self.retain_ms = random.choice((None, None, 1_000, 3_000))
+        self.has_lake = lake
+        if lake:
+            self.retain_ms = (self.retain_ms or 500) // 2
         self.subscriptions: list[tuple[str, str]] = []
         self.moving = Random(f"durable {seed}, publishers")  # what else is drawn stays as it was without them
         self.others = {name: others for name in self.publishers if (others := self.further(name))}
@@ -125,7 +132,13 @@ class _Drawing:
         script = self.script()
         hazards = tuple(self.hazards)
         return DurableScenario(
-            self.configuration(), script, hazards, self.retain_ms, self.clock_ms, self.others
+            self.configuration(),
+            script,
+            hazards,
+            self.retain_ms,
+            self.clock_ms,
+            self.others,
+            self.has_lake,
         )
 
     def further(self, publisher: str) -> tuple[str, ...]:

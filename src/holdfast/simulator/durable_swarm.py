@@ -4,6 +4,8 @@ From the command line::
 
     python -m holdfast.simulator.durable_swarm --seed 17 --faults              one seed, with its transcript
     python -m holdfast.simulator.durable_swarm --seed 17 --count 500 --faults  500 seeds from 17 on, and their counts
+
+With ``--lake`` there is one behind every log, which gives up early: then nobody may have a gap.
 """
 
 from __future__ import annotations
@@ -74,8 +76,8 @@ class Outcome:
     @property
     def command(self) -> str:
         """The line that repeats it."""
-        faults = " --faults" if self.faults else ""
-        return f"python -m holdfast.simulator.durable_swarm --seed {self.seed}{faults}"
+        options = " --faults" * self.faults + " --lake" * self.scenario.lake
+        return f"python -m holdfast.simulator.durable_swarm --seed {self.seed}{options}"
 
     def __str__(self) -> str:
         if not self.violations:
@@ -102,12 +104,13 @@ def run_durable(
     seed: int,
     *,
     faults: bool,
+    lake: bool = False,
     make_broker: MakeBroker = Broker,
     oracle: DurableOracle | None = None,
     wire: bool | None = None,
 ) -> Outcome:
     """Draw, run and judge one scenario. ``wire`` is the seed's own choice unless given."""
-    scenario = draw_durable(seed, faults=faults)
+    scenario = draw_durable(seed, faults=faults, lake=lake)
     configuration = parse_configuration(scenario.configuration, "configuration")
     script = parse_script(scenario.script, "script", configuration)
     watching = oracle or DurableOracle()
@@ -121,6 +124,7 @@ def run_durable(
             make_broker=make_broker,
             beside=scenario.beside,
             others=scenario.others,
+            lake=lake,
         )
     except Exception as error:  # whatever a core lets escape is a bug, and the seed must be told
         escaped = Violation("crash", "".join(format_exception(error)))
@@ -131,7 +135,7 @@ def run_durable(
 
 def judge(trace: Sequence[TraceLine], scenario: DurableScenario) -> list[Violation]:
     """What the trace says of a run; a disk that has no room is a reason to refuse, and no other is."""
-    retain = inf if scenario.retain_ms is None else scenario.retain_ms / 1000
+    retain = inf if scenario.retain_ms is None or scenario.lake else scenario.retain_ms / 1000
     found = [
         *check_all(trace, retain_seconds=retain, clock_seconds=scenario.clock_ms / 1000),
         *stuck(trace),
@@ -163,13 +167,14 @@ def run_durable_swarm(
     seeds: Iterable[int],
     *,
     faults: bool,
+    lake: bool = False,
     is_time_up: Callable[[], bool] = lambda: False,
     make_broker: MakeBroker = Broker,
 ) -> Report:
     """Run seeds until there are no more, or the clock given in says so."""
     report = Report()
     for seed in seeds_until(seeds, is_time_up):
-        report.add(run_durable(seed, faults=faults, make_broker=make_broker))
+        report.add(run_durable(seed, faults=faults, lake=lake, make_broker=make_broker))
     return report
 
 
@@ -177,15 +182,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Repeat one seed, or run many and count; the exit status is 1 if any failed."""
     parser = swarm_parser("holdfast.simulator.durable_swarm", "Simulated durable networks.")
     parser.add_argument("--faults", action="store_true", help="let things break")
+    parser.add_argument("--lake", action="store_true", help="with a lake behind every log")
     options = parser.parse_args(arguments)
     if options.count == 1:
         watching = DurableOracle(lines_max=LINES_MAX)
-        outcome = run_durable(options.seed, faults=options.faults, oracle=watching)
+        outcome = run_durable(options.seed, faults=options.faults, lake=options.lake, oracle=watching)
         sys.stdout.write(f"{watching}{outcome}\n")
         return 1 if outcome.violations else 0
     report = Report()
     for seed in seeds_of(options):
-        outcome = run_durable(seed, faults=options.faults)
+        outcome = run_durable(seed, faults=options.faults, lake=options.lake)
         report.add(outcome)
         if outcome.violations:
             sys.stdout.write(f"{outcome}\n")

@@ -18,11 +18,12 @@ from typing import Final
 from holdfast.clock import MICROSECOND
 from holdfast.simulator.clock import VirtualClock
 from holdfast.simulator.disk import SimulatedDisk
+from holdfast.simulator.lake import SimulatedLake
 from holdfast.storage.files import Files, Subfolder
 from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import Change, SimulatedTables
 from holdfast.streams.store import LANES, Lane, Store
-from holdfast.streams.storing import DiskEffect, DiskInput, Recovered
+from holdfast.streams.storing import ChopEvents, DiskEffect, DiskInput, Recovered
 
 __all__ = ["SimulatedStore"]
 
@@ -35,7 +36,7 @@ HALVES_MAX: Final = (
 
 
 class SimulatedStore:
-    """A node's store; it outlives crashes, as ``disk`` and ``tables`` do. ``hand`` takes inputs for the core."""
+    """A node's store; it outlives crashes, as ``disk``, ``tables`` and ``lake`` do. ``hand`` takes inputs for the core."""
 
     def __init__(
         self,
@@ -44,7 +45,9 @@ class SimulatedStore:
         random: Random,
         hand: Callable[[DiskInput], None],
         settings: LogSettings | None = None,
+        lake: SimulatedLake | None = None,
     ) -> None:
+        self.lake = lake
         self.tables = SimulatedTables()
         self.recovered = Recovered()  #: what was found at the last start
         self._clock = clock
@@ -62,7 +65,7 @@ class SimulatedStore:
         :raises NoLog, DiskFailed: as ``Store.recover``.
         """
         assert self._life is None
-        store = Store(self._folders, self._powered_tables, self._identity, self._settings)
+        store = Store(self._folders, self._powered_tables, self._identity, self._settings, self.lake)
         self.recovered = store.recover()
         self._life = _Life(store)
 
@@ -91,9 +94,17 @@ class SimulatedStore:
         if life is self._life:
             effects, life.waiting[lane] = life.waiting[lane], []
             life.turns[lane] = effects
+            self._fill_lake(life, effects)
             mean = READ_NS if lane is Lane.READS else COMMIT_NS
             takes = int(mean * self._random.uniform(1 - JITTER, 1 + JITTER))
             self._clock.at(self._clock.now + takes, self._finish, begun)
+
+    def _fill_lake(self, life: _Life, effects: Sequence[DiskEffect]) -> None:
+        """Release follows the lake: it has taken whatever a log is about to give up."""
+        if self.lake is not None:
+            for effect in effects:
+                if isinstance(effect, ChopEvents):
+                    self.lake.take(life.store, effect.pubend)
 
     def _finish(self, begun: tuple[_Life, Lane]) -> None:
         life, lane = begun

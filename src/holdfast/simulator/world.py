@@ -25,6 +25,7 @@ from holdfast.simulator.clock import VirtualClock
 from holdfast.simulator.connection import Host
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.simulator.network import Network
+from holdfast.simulator.lake import SimulatedLake
 from holdfast.simulator.store import SimulatedStore
 from holdfast.simulator.transcript import Transcript
 from holdfast.streams.store import LANES
@@ -99,15 +100,23 @@ class World:
         *,
         buffer_bytes_max: int = CLIENT_BUFFER_BYTES,
         store: bool = False,
+        lake: bool = False,
     ) -> Node:
-        """Put a node into the world and start it; with a ``store`` if its core asks for work on its disk."""
+        """Put a node into the world and start it; with a ``store`` if its core asks for work on its disk.
+
+        With a ``lake`` behind that, if its streams have one.
+        """
         assert name not in self.nodes, f"two nodes called {name}"
         disk = SimulatedDisk(Random(f"{self._seed} disk of {name}"))
         node = self.nodes[name] = Node(name, make, disk, buffer_bytes_max)
         if store:
             random = Random(f"{self._seed} store of {name}")
             node.store = SimulatedStore(
-                self.clock, disk, random, lambda stimulus: self.submit(name, stimulus)
+                self.clock,
+                disk,
+                random,
+                lambda stimulus: self.submit(name, stimulus),
+                lake=SimulatedLake() if lake else None,
             )
         self.network.add_host(node, address_of(name))
         self._start(node)

@@ -2,7 +2,8 @@
 
 The filtering log says which ticks matched; only those are asked for, everything between is silence, and nothing is
 filtered again. Where it has nothing to say, the broker asks for all there is and filters once more: below the
-subscription's start here, because it came from another broker (R1.32), and where the log was damaged.
+subscription's start here, because it came from another broker (R1.32), and where the log was damaged; and, if the
+pubend has a lake behind its log, where the filtering log was chopped: what everybody had acknowledged is not gone then.
 
     token ──── asked for and filtered ────► start ──── read from the filtering log ────► latest_delivered ─► attached
 
@@ -57,8 +58,17 @@ class CatchUp:
     up to ``_known_through`` the ``_matches`` are for the subscriber, and nothing else is.
     """
 
-    def __init__(self, position: Tick, start: Tick, version: Version, *, window: int = WINDOW) -> None:
+    def __init__(
+        self,
+        position: Tick,
+        start: Tick,
+        version: Version,
+        *,
+        window: int = WINDOW,
+        has_lake: bool = False,
+    ) -> None:
         self.position = position
+        self._has_lake = has_lake
         self.version = version
         self.window = window
         self._lost_through = position
@@ -81,8 +91,8 @@ class CatchUp:
         """What the filtering log says of the ticks above ``position``."""
         assert self.wants_reading
         assert reading.after <= self.position
-        self._lost_through = reading.lost_through
-        self._unsure_through = reading.unsure_through
+        self._lost_through = self.position if self._has_lake else reading.lost_through
+        self._unsure_through = max(reading.unsure_through, reading.lost_through)
         self._matches = reading.matches
         self._known_through = reading.known_through
         self._asked = 0

@@ -1,6 +1,6 @@
 """The disk of a broker: does what its core asks for (``storing``) on files and tables, and says what became of it.
 
-There are three *lanes*, so that nobody waits for what he need not wait for: a commit of the logs does not hold up who
+There are *lanes*, so that nobody waits for what he need not wait for: a commit of the logs does not hold up who
 reads them, nor the tables. Each lane is used by one thread only and has its own order; between lanes there is none, and
 whoever needs one waits for the answer. What has come to a lane meanwhile is one turn, and shares its syncs. Threads are
 the runtime's (``runtime.real_store``), in the simulator a turn takes a moment (``simulator.store``).
@@ -9,6 +9,7 @@ the runtime's (``runtime.real_store``), in the simulator a turn takes a moment (
     staged              what is staged for epochs         events: appended, chopped       reads: read
     matches-<pubend>    a filtering log                   tables: noted, read, chopped
     tables              everything else                   tables: saved, whole at start
+    the lake            what logs have given up           lake: read; if there is one
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from holdfast.streams.ends import (
 )
 from holdfast.streams.staged import runs_in
 from holdfast.streams.store_events import DAMAGED, EventsLane, log_state
+from holdfast.streams.store_lake import Lake, LakeLane
 from holdfast.streams.store_matches import MatchesLane
 from holdfast.streams.store_reads import ReadsLane, Row
 from holdfast.streams.storing import (
@@ -46,6 +48,7 @@ from holdfast.streams.storing import (
     LogState,
     NoteMatches,
     ReadEvents,
+    ReadLake,
     ReadMatches,
     Recovered,
     Save,
@@ -63,6 +66,7 @@ class Lane(Enum):
 
     EVENTS = "events"
     READS = "reads"
+    LAKE = "lake"
     TABLES = "tables"
 
 
@@ -72,6 +76,7 @@ LANES: Final[Mapping[type, Lane]] = {
     TryEvents: Lane.EVENTS,
     ChopEvents: Lane.EVENTS,
     ReadEvents: Lane.READS,
+    ReadLake: Lane.LAKE,
     NoteMatches: Lane.TABLES,
     ReadMatches: Lane.TABLES,
     ChopMatches: Lane.TABLES,
@@ -94,7 +99,9 @@ class Folders(Protocol):
 
 
 class Store:
-    """Everything a broker keeps. ``identity`` gives 16 random bytes, to name a log that is new.
+    """Everything a broker keeps, and the ``lake`` behind it, if there is one.
+
+    ``identity`` gives 16 random bytes, to name a log that is new.
 
     To be used: ``recover``, once; ``turn``, for each lane from one thread; ``close``, when no turn is under way.
     """
@@ -105,6 +112,7 @@ class Store:
         tables: Tables,
         identity: Callable[[], bytes],
         settings: LogSettings | None = None,
+        lake: Lake | None = None,
     ) -> None:
         self._folders = folders
         self._tables = tables
@@ -114,6 +122,7 @@ class Store:
         settings = settings or LogSettings()
         self._events = EventsLane(self._files_of(EVENTS), identity, settings)
         self._reads = ReadsLane(self._events.logs, self._rows)
+        self._lake = None if lake is None else LakeLane(lake, self._rows)
         self._matches = MatchesLane(self._files_of(MATCHES), identity, settings)
 
     def _files_of(self, kind: str) -> Callable[[str], Files]:
@@ -167,6 +176,9 @@ class Store:
             return self._events.turn(effects)
         if lane is Lane.READS:
             return [*self._reads.turn(effects)]
+        if lane is Lane.LAKE:
+            assert self._lake is not None, "a lake is read where there is none"
+            return [*self._lake.turn(effects)]
         saves = [effect for effect in effects if isinstance(effect, Save)]
         others = effects if not saves else [effect for effect in effects if not isinstance(effect, Save)]
         inputs = self._matches.turn(others)

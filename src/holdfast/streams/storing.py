@@ -35,6 +35,7 @@ __all__ = [
     "EventsStable",
     "EventsTried",
     "ForgetMatches",
+    "LakeRead",
     "LogState",
     "MatchesFailed",
     "MatchesRead",
@@ -42,6 +43,7 @@ __all__ = [
     "MatchesState",
     "NoteMatches",
     "ReadEvents",
+    "ReadLake",
     "ReadMatches",
     "Recovered",
     "Save",
@@ -122,6 +124,28 @@ class EventsRead:
     ticks: Sequence[Tick]
     publications: Sequence[Publication]
     lost: Sequence[Lost] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLake:
+    """Read what the lake has of these ticks, which the log has given up, the lowest first, with about ``limit`` events."""
+
+    pubend: str
+    spans: Sequence[Span]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LakeRead:
+    """As ``EventsRead``; what is in neither is lost. With a ``problem`` the rest is not known, and may be asked again."""
+
+    pubend: str
+    parts: Sequence[Span] = ()
+    ticks: Sequence[Tick] = ()
+    publications: Sequence[Publication] = ()
+    lost: Sequence[Lost] = ()
+    damages: Sequence[str] = ()  #: what could be read and is not what was written: in which file, and why
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +322,7 @@ DiskEffect = (
     AppendEvents
     | TryEvents
     | ReadEvents
+    | ReadLake
     | ChopEvents
     | NoteMatches
     | ReadMatches
@@ -310,6 +335,7 @@ DiskInput = (
     | EventsRefused
     | EventsTried
     | EventsRead
+    | LakeRead
     | EventsChopped
     | MatchesStable
     | MatchesFailed

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.broker.durable.hosted import Hosted
+from holdfast.clock import Instant
 from holdfast.events.event import Content
 from holdfast.events.packed import unpack
 from holdfast.messages.publications import Publication
@@ -22,12 +23,13 @@ __all__ = ["Course"]
 
 
 class Course:
-    """``is_own``: the pubend is here, and upstream is its log."""
+    """``is_own``: the pubend is here, and upstream is its log; and the lake, if there is one (``has_lake``)."""
 
-    def __init__(self, pubend: str, stream: str, *, is_own: bool) -> None:
+    def __init__(self, pubend: str, stream: str, *, is_own: bool, has_lake: bool = False) -> None:
         self.pubend = pubend
         self.stream = stream
         self.is_own = is_own
+        self.has_lake = has_lake
         self.is_known = False  #: the network has told us of it
         self.knowledge = Knowledge(pubend)
         self.curiosity = Curiosity(pubend)
@@ -36,6 +38,9 @@ class Course:
         self.upstream: str | None = None  #: whom we follow now
         self._contents: dict[Tick, Content] = {}  #: of events that came in this step
         self.is_reading = False  #: the log is being read; one reading at a time
+        self.is_reading_lake = False  #: and one of the lake
+        self.lake_problem = ""  #: why the lake could not be read, if it could not,
+        self.lake_again_at: Instant = 0  #: and when it is tried again
         self.hosted = Hosted(self)  #: the subscribers here
 
     @property

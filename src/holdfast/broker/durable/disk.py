@@ -6,10 +6,15 @@ to operators once, and is asked again at the next report (``plane``); one that h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.epochs import concerns_staged
-from holdfast.messages.ticks import ABSOLUTE, Items
+from holdfast.clock import SECOND
+from holdfast.intervals import Intervals, Span
+from holdfast.messages.publications import Publication
+from holdfast.messages.ticks import ABSOLUTE, Items, Lost, Tick
 from holdfast.overlay.transport import Log
 from holdfast.streams.storing import (
     DiskInput,
@@ -18,6 +23,7 @@ from holdfast.streams.storing import (
     EventsRefused,
     EventsStable,
     EventsTried,
+    LakeRead,
     MatchesFailed,
     MatchesRead,
     MatchesStable,
@@ -27,9 +33,13 @@ from holdfast.streams.storing import (
 from holdfast.streams.tick import laid_out
 
 if TYPE_CHECKING:
+    from holdfast.broker.durable.course import Course
     from holdfast.broker.durable.plane import DurablePlane
 
 __all__ = ["on_disk"]
+
+#: So long a lake that could not be read is left alone, at least.
+LAKE_AGAIN_NS: Final = 1 * SECOND
 
 
 def on_disk(plane: DurablePlane, done: DiskInput) -> None:
@@ -57,6 +67,8 @@ def on_disk(plane: DurablePlane, done: DiskInput) -> None:
                 plane.emit(Log("info", "events can be logged again", {"pubend": pubend}))
         case EventsRead():
             _on_read(plane, done)
+        case LakeRead():
+            _on_lake(plane, done)
         case EventsChopped(pubend, _, segments):
             plane.own[pubend].segments = segments
             plane.own[pubend].size = sum(size for _, size in segments)
@@ -81,14 +93,53 @@ def _level(*, is_final: bool) -> str:
 
 
 def _on_read(plane: DurablePlane, done: EventsRead) -> None:
+    """The log was read. What it has given up since then is the lake's to tell, if there is one."""
     course = plane.courses[done.pubend]
     course.is_reading = False
     if done.parts or done.lost:
-        for lost in done.lost:
-            course.knowledge.add_lost(*lost)
-        parts = course.knowledge.lost.gaps_all(list(done.parts))
-        kept = [i for i, tick in enumerate(done.ticks) if tick not in course.knowledge.lost]
-        columns = laid_out(parts, [done.ticks[i] for i in kept], [done.publications[i] for i in kept])
-        course.learn(Items(done.pubend, ABSOLUTE, *columns, done.lost, answers=True))
+        floor = plane.own[done.pubend].in_lake_through
+        parts = Intervals(done.parts).within(floor, ABSOLUTE)
+        lost = [Lost(max(each.after, floor), each.upto, each.reason) for each in done.lost if each.upto > floor]
+        first = bisect_right(done.ticks, floor)
+        _learn(course, parts, done.ticks[first:], done.publications[first:], lost)
         course.curiosity.become_reopened()
     plane.touch(course)
+
+
+def _on_lake(plane: DurablePlane, done: LakeRead) -> None:
+    """The lake was read. What is known already stays what it is: the log's word counts."""
+    course = plane.courses[done.pubend]
+    course.is_reading_lake = False
+    for damage in done.damages:
+        plane.emit(Log("error", "the lake is damaged", {"pubend": done.pubend, "problem": damage}))
+    if done.problem != course.lake_problem:
+        fields = {"pubend": done.pubend} | ({"problem": done.problem} if done.problem else {})
+        words = "the lake cannot be read" if done.problem else "the lake can be read again"
+        plane.emit(Log("warning" if done.problem else "info", words, fields))
+        course.lake_problem = done.problem
+    if done.problem:
+        course.lake_again_at = plane.now + LAKE_AGAIN_NS
+    if done.parts:
+        known = course.knowledge.known(ABSOLUTE)
+        parts = known.gaps_all(list(done.parts))
+        lost = [Lost(*piece, reason) for *span, reason in done.lost for piece in known.gaps(*span)]
+        at = [i for i, tick in enumerate(done.ticks) if tick not in known]
+        _learn(course, parts, [done.ticks[i] for i in at], [done.publications[i] for i in at], lost)
+        course.curiosity.become_reopened()
+    plane.touch(course)
+
+
+def _learn(
+    course: Course,
+    parts: Sequence[Span],
+    ticks: Sequence[Tick],
+    publications: Sequence[Publication],
+    lost: Sequence[Lost],
+) -> None:
+    """All of these parts is known: these events, what is lost, and nothing else."""
+    for each in lost:
+        course.knowledge.add_lost(*each)
+    gone = course.knowledge.lost
+    at = [i for i, tick in enumerate(ticks) if tick not in gone]
+    columns = laid_out(gone.gaps_all(list(parts)), [ticks[i] for i in at], [publications[i] for i in at])
+    course.learn(Items(course.pubend, ABSOLUTE, *columns, lost, answers=True))

@@ -15,14 +15,26 @@ from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.names import stream_in
 from holdfast.broker.settings import Routing, Settings
 from holdfast.broker.statistics import Counters
+from holdfast.intervals import Intervals
 from holdfast.messages.publications import Publication
-from holdfast.messages.ticks import ABSOLUTE, SPANS_MAX, Follow, Items, Nack, Tick, Unfollow, Version, Wants
+from holdfast.messages.ticks import (
+    ABSOLUTE,
+    ORIGIN,
+    SPANS_MAX,
+    Follow,
+    Items,
+    Nack,
+    Tick,
+    Unfollow,
+    Version,
+    Wants,
+)
 from holdfast.node.breach import Breach
 from holdfast.node.node import Node
 from holdfast.node.station import Station
 from holdfast.overlay.transport import Trace
 from holdfast.streams.istream import Receiver
-from holdfast.streams.storing import ReadEvents
+from holdfast.streams.storing import ReadEvents, ReadLake
 
 if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
@@ -184,15 +196,9 @@ class Following:
                 self._plane.touch_later(course)
 
     def ask(self, course: Course) -> None:
-        """What is missing, of the next on the way, or of the log."""
+        """What is missing, of the next on the way, or of the log and the lake."""
         if course.is_own:
-            if course.is_reading:
-                return
-            nacks = course.curiosity.next_nacks(course.knowledge, self._plane.now)
-            spans = sorted({span for nack in nacks for span in nack.spans})
-            if spans:
-                course.is_reading = True
-                self._plane.emit(ReadEvents(course.pubend, spans, ANSWER_MAX))
+            self._read(course)
             return
         if course.upstream is None:
             return
@@ -201,3 +207,24 @@ class Following:
                 self._plane.say(
                     course.upstream, Nack(nack.pubend, nack.version, nack.spans[start : start + SPANS_MAX])
                 )
+
+    def _read(self, course: Course) -> None:
+        """What is missing of a pubend here: in its log, and in the lake, of what the log has given up.
+
+        Each is read by itself: a lake may take long. What is asked for while the one in question is busy is asked for
+        again when that has answered, as everything is (``Curiosity.become_reopened``).
+        """
+        may_read = not course.is_reading
+        may_read_lake = course.has_lake and not course.is_reading_lake
+        if not may_read and not may_read_lake:
+            return
+        nacks = course.curiosity.next_nacks(course.knowledge, self._plane.now)
+        wanted = Intervals(span for nack in nacks for span in nack.spans)
+        in_lake_through = self._plane.own[course.pubend].in_lake_through
+        above, below = wanted.within(in_lake_through, ABSOLUTE), wanted.within(ORIGIN, in_lake_through)
+        if above and may_read:
+            course.is_reading = True
+            self._plane.emit(ReadEvents(course.pubend, above, ANSWER_MAX))
+        if below and may_read_lake and self._plane.now >= course.lake_again_at:
+            course.is_reading_lake = True
+            self._plane.emit(ReadLake(course.pubend, below, ANSWER_MAX))

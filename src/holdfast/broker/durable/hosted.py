@@ -170,8 +170,7 @@ class Hosted:
         reader.told[self._course.pubend] = position
         constream.on_told(reader.number, position)
         if not self._attach(reader, position, desk):
-            catchup = CatchUp(position, constream.start_of(reader.number), reader.version)
-            self.catchups[reader.number] = catchup
+            self._fall_behind(reader, position)
 
     def stop(self, reader: Reader) -> None:
         """A reader's client is away: from this instant on it must catch up (R1.12)."""
@@ -190,6 +189,15 @@ class Hosted:
             if not self._tell(reader, stretch, desk):
                 break  # it has no credit for more, and catches up
         return True
+
+    def _fall_behind(self, reader: Reader, position: Tick) -> None:
+        assert self.constream is not None
+        self.catchups[reader.number] = CatchUp(
+            position,
+            self.constream.start_of(reader.number),
+            reader.version,
+            has_lake=self._course.has_lake,
+        )
 
     # The consolidated stream
 
@@ -230,8 +238,7 @@ class Hosted:
         if reader.credit < len(at):
             position = reader.told[self._course.pubend] if not reader.credit else ticks[at[reader.credit - 1]]
             self.constream.detach(reader.number)
-            catchup = CatchUp(position, self.constream.start_of(reader.number), reader.version)
-            self.catchups[reader.number] = catchup
+            self._fall_behind(reader, position)
             at = at[: reader.credit]
         if at:
             self._send(reader, batch, ticks, at, ticks[at[-1]], desk)

@@ -110,7 +110,9 @@ class OwnPubend:
         """What is known of the log without reading it; up to where everything there is stands in it."""
         knowledge = self.course.knowledge
         stable = max(self.core.stable, ORIGIN if log is None else log.last)
-        losses = [*kept.released, *kept.lost, *(() if log is None else log.lost)]
+        losses = [*kept.lost, *(() if log is None else log.lost)]
+        if not self.stream.lake:
+            losses += kept.released
         for lost in losses:
             knowledge.add_lost(*lost)
         if log is not None and log.tail:
@@ -122,6 +124,7 @@ class OwnPubend:
         ):  # else an earlier one of this name may have been lost
             self.be_first()
         base = max(stable, kept.lease, kept.created, *(lost.upto for lost in losses))
+        knowledge.edge = max(knowledge.edge, stable)  # all of it may have been given up, and is in the lake
         if stable < base:
             for after, upto in knowledge.lost.gaps(stable, base):
                 knowledge.add_silence(after, upto)
@@ -322,10 +325,16 @@ class OwnPubend:
         upto = ORIGIN
         for after, upto, reason in pieces:
             self.core.on_released(Lost(after, upto, str(reason)))
-            self.course.knowledge.add_lost(after, upto, str(reason))
+            if not self.stream.lake:
+                self.course.knowledge.add_lost(after, upto, str(reason))
         if self._expiring is not None:
             self._expiring.drop(upto)
         return upto
+
+    @property
+    def in_lake_through(self) -> Tick:
+        """Up to here what is asked for is read in the lake, if there is one: the log has given it up."""
+        return self.core.released[-1].upto if self.stream.lake and self.core.released else ORIGIN
 
     def row(self, pieces: Iterable[Release] = ()) -> Change:
         """What outlives us, as it will be when these are given up."""

@@ -244,7 +244,13 @@ class DurablePlane:
         """What we know of a pubend, from now on at least."""
         course = self.courses.get(pubend)
         if course is None:
-            course = self.courses[pubend] = Course(pubend, stream_in(pubend), is_own=pubend in self.own)
+            stream = self.streams.get(stream_in(pubend))
+            course = self.courses[pubend] = Course(
+                pubend,
+                stream_in(pubend),
+                is_own=pubend in self.own,
+                has_lake=stream is not None and stream.lake,
+            )
             course.hosted.written = self.written.get(pubend, ORIGIN)
         return course
 
