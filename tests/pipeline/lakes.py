@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from hand_written import PUBEND, STREAM
 
-from holdfast.pipeline.columns import COLUMNS
+from holdfast.pipeline.columns import COLUMNS, REST
 from holdfast.pipeline.lake.run import Round, take_round
 from holdfast.pipeline.lake.table import LakeTable
 from holdfast.pipeline.origin import Origin
@@ -39,7 +39,7 @@ def rows_of(origin: Origin, upto: int, **options: Any) -> list[dict[str, Any]]:
     """All rows of (after, upto], page by page; those of gaps too, and all columns, unless other options are given."""
     found: list[dict[str, Any]] = []
     wanted = {
-        "columns": tuple(COLUMNS),
+        "columns": (*COLUMNS, REST),
         "attributes": DECLARED,
         "after": 0,
         "gaps": "row",

@@ -45,7 +45,7 @@ def test_what_pyspark_reads_is_what_was_published(attributes: dict[str, Value]) 
 
 
 def test_it_is_what_pyspark_would_write_but_for_the_size_of_numbers() -> None:
-    ours = encoded({"name": "x", "flag": True, "none": "y" * 100})
+    ours = encoded({"flag": True, "name": "x", "none": "y" * 100})
     theirs = types.VariantVal.parseJson('{"flag": true, "name": "x", "none": "' + "y" * 100 + '"}')
     assert ours.value == theirs.value
     assert ours.metadata[1:] == theirs.metadata[1:]  # theirs does not say that its names ascend

@@ -13,11 +13,14 @@ from holdfast.cli.failure import Failure, Trouble
 from holdfast.cli.reader_process import ReaderProcess
 from holdfast.cli.targets import add_network_arguments, loaded_network
 from holdfast.errors import EnvironmentsFault
+from holdfast.pipeline.errors import NotInstalled
+from holdfast.pipeline.history import check_installed
 from holdfast.runtime import logs
 from holdfast.runtime.broker_process import STORE_FOLDER, BrokerService, CannotListen, run_broker
 from holdfast.runtime.disk import CannotStore, DamagedFile, next_incarnation
 from holdfast.runtime.log_writer import LogWriter
 from holdfast.runtime.network_file import BrokerEntry, Network
+from holdfast.streams.store_lake import Lake
 
 __all__ = ["add_arguments"]
 
@@ -56,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
                     entry.listen,
                     entry.admin,
                     data=entry.data if settings.is_durable else None,
+                    lake=_lake(network) if settings.reads_lake else None,
                     insecure=network.insecure,
                     on_start=_say_listening,
                 )
@@ -73,6 +77,21 @@ def _reader(network: Network, entry: BrokerEntry, form: str) -> AbstractContextM
         return nullcontext()
     folder = entry.data / STORE_FOLDER
     return ReaderProcess(entry.name, folder, entry.reader, insecure=network.insecure, log_format=form)
+
+
+def _lake(network: Network) -> Lake:
+    """What stands behind its logs.
+
+    :raises Failure: if the packages that read it are missing.
+    """
+    try:
+        check_installed()
+    except NotInstalled as error:
+        names = ", ".join(stream.name for stream in network.streams if stream.lake)
+        raise Failure(f"{network.path}: lake = true ({names}): {error}") from error
+    from holdfast.pipeline.lake.feeding import LakeFeed
+
+    return LakeFeed(network.lake)
 
 
 def _log_format(options: argparse.Namespace) -> str:

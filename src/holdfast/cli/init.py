@@ -103,6 +103,9 @@ topics = ["#"]
 # The attributes that have a column of their own where the stream is a table, with their types: BOOLEAN, BIGINT, DOUBLE,
 # STRING or BINARY, such as "price DOUBLE, sym STRING". Others are in the tables too, but not as columns.
 #attributes = ""
+# Who is so far behind that the logs have given up what it needs is told of a gap; with true, its events come from the
+# stream's table, as far as they are there. Brokers then read the lake's folder, and need pyarrow and deltalake.
+#lake = false
 
 
 # Streams as tables of Delta Lake, which 'holdfast lake run' writes (docs/lake.md).

@@ -155,7 +155,8 @@ def _stream_lines(stream: StreamEntry, logs: Sequence[Log]) -> Iterator[str]:
     size = "" if stream.retain_bytes is None else f" beyond {sized(stream.retain_bytes)} in one log"
     time = "" if stream.expires is None else f" past the time in its attribute {stream.expires}"
     early = " or".join(limit for limit in (age, size, time) if limit)
-    kept = f"what is{early} goes all the same, announced as a gap" if early else "nothing goes before"
+    gone = "and is read in the lake from then on" if stream.lake else "announced as a gap"
+    kept = f"what is{early} goes all the same, {gone}" if early else "nothing goes before"
     yield f"An event goes when everybody has acknowledged it; {kept}. There is one copy of it (copies: 1)."
     if not logs:
         yield "Nothing was published yet: there is no log."
@@ -167,6 +168,8 @@ def _log_lines(log: Log) -> Iterator[str]:
     yield f"{status['pubend']}, at {log.broker}: {sized(status['bytes'])}, {_moment('last event', status['last'])}"
     if log.problem is not None:
         yield f"  {log.problem}"
+    if status["lake_problem"] is not None:
+        yield f"  the lake cannot be read: {status['lake_problem']}"
     if status["unstable"]:
         lag = (log.clock - status["unstable_since"]) / 1e6
         yield f"  {counted(status['unstable'], 'append')} not on disk yet, the oldest for {lag:.3f} s"

@@ -14,7 +14,18 @@ import pyarrow as pa
 from holdfast.pipeline.errors import BadOption
 from holdfast.runtime.declarations import KINDS, BadDeclaration, declared_in
 
-__all__ = ["COLUMNS", "KINDS", "Shape", "arrow_schema", "declared", "shape_of", "spark_ddl"]
+__all__ = [
+    "COLUMNS",
+    "KINDS",
+    "REST",
+    "Shape",
+    "arrow_schema",
+    "arrow_type",
+    "declared",
+    "shape_of",
+    "spark_ddl",
+    "table_shape",
+]
 
 #: In their order, each with Spark's type; ``a`` has none of its own.
 COLUMNS: Final[dict[str, str]] = {
@@ -36,6 +47,10 @@ COLUMNS: Final[dict[str, str]] = {
     "tags": "ARRAY<STRING>",
     "reason": "STRING",
 }
+
+#: What tables have besides: the bytes of an event that are in no other column (``exact``).
+REST: Final = "rest"
+_KINDS_OF_COLUMNS: Final = {**COLUMNS, REST: "BINARY"}
 
 _VARIANT: Final = pa.struct(
     [
@@ -74,7 +89,7 @@ def shape_of(columns: Sequence[str] | None = None, attributes: Mapping[str, str]
     if not columns:
         raise BadOption("columns", "names none; expected at least one")
     for name in columns:
-        if name not in COLUMNS:
+        if name not in _KINDS_OF_COLUMNS:
             raise BadOption("columns", f"there is no column {name!r}; expected some of {', '.join(COLUMNS)}")
     if len(set(columns)) < len(columns):
         raise BadOption("columns", f"names a column twice: {', '.join(columns)}")
@@ -86,6 +101,12 @@ def shape_of(columns: Sequence[str] | None = None, attributes: Mapping[str, str]
         if kind not in KINDS:
             raise BadOption("attributes", f"{name} is {kind}; expected {', '.join(KINDS)}")
     return Shape(tuple(columns), attributes)
+
+
+def table_shape(attributes: Mapping[str, str]) -> Shape:
+    """That of a table of the lake: all columns, and the rest."""
+    shape = shape_of(None, attributes)
+    return Shape((*shape.columns, REST), shape.attributes)
 
 
 def declared(ddl: str) -> dict[str, str]:
@@ -101,7 +122,7 @@ def declared(ddl: str) -> dict[str, str]:
 
 def spark_ddl(shape: Shape) -> str:
     """The schema as Spark reads it."""
-    return ", ".join(f"`{name}` {COLUMNS[name] or _struct_ddl(shape)}" for name in shape.columns)
+    return ", ".join(f"`{name}` {_KINDS_OF_COLUMNS[name] or _struct_ddl(shape)}" for name in shape.columns)
 
 
 def _struct_ddl(shape: Shape) -> str:
@@ -118,4 +139,4 @@ def arrow_type(column: str, shape: Shape) -> Any:
     """The type of one column."""
     if column == "a":
         return pa.struct([pa.field(name, _ARROW[kind]) for name, kind in shape.attributes.items()])
-    return _ARROW[COLUMNS[column]]
+    return _ARROW[_KINDS_OF_COLUMNS[column]]

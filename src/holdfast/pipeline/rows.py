@@ -17,7 +17,8 @@ import pyarrow as pa
 from holdfast.events.packed import PackedEvent
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Tick
-from holdfast.pipeline.columns import KINDS, Shape, arrow_schema, arrow_type
+from holdfast.pipeline.columns import KINDS, REST, Shape, arrow_schema, arrow_type
+from holdfast.pipeline.exact import rest_of
 from holdfast.pipeline.variant import VariantEncoder
 
 __all__ = ["EVENT", "GAP", "SILENCE", "RowBuilder", "typed_value"]
@@ -60,6 +61,7 @@ class RowBuilder:
             "payload": lambda: [None if e is None else e.payload for e in self._events],
             "tags": lambda: [[]] * len(self),  # those of reliable streams: a log holds none
             "reason": lambda: self._reasons or [None] * len(self),
+            REST: self._rests,
         }
         self._begin()
 
@@ -116,6 +118,10 @@ class RowBuilder:
 
     def _with_ticks(self) -> Any:
         return zip(self._events, self._ticks, strict=True)
+
+    def _rests(self) -> list[bytes | None]:
+        rows = zip(self._ticks, self._publications, self._events, strict=True)
+        return [None if p is None or e is None else rest_of(tick, p, e) for tick, p, e in rows]
 
     def _attributes(self) -> Any:
         encode = self._variants.encode

@@ -43,7 +43,10 @@ class Variant(NamedTuple):
 
 
 class _Names(NamedTuple):
-    """What objects with the same names have in common; ``ids`` refer to the dictionary."""
+    """What objects with the same names have in common; ``ids`` refer to the dictionary.
+
+    An object has its fields in the order of their names; the dictionary has them in the event's order, which so is kept.
+    """
 
     ordered: tuple[str, ...]
     metadata: bytes
@@ -123,7 +126,7 @@ def encoded(attributes: Mapping[str, Value]) -> Variant:
 def _names(names: tuple[str, ...]) -> _Names:
     # Spark looks names up by bisection as Java compares strings, by UTF-16; code points order alike up to U+D7FF only.
     ordered = tuple(sorted(names, key=lambda name: name.encode("utf-16-be")))
-    texts = [name.encode() for name in ordered]
+    texts = [name.encode() for name in names]
     ends = list(accumulate(map(len, texts), initial=0))
     width = _width(max(ends[-1], len(texts)))
     is_sorted = _SORTED if texts == sorted(texts) else 0  # as the format has it, by bytes
@@ -136,7 +139,7 @@ def _names(names: tuple[str, ...]) -> _Names:
         ordered,
         metadata,
         size,
-        _numbers(list(range(len(texts))), id_width),
+        _numbers([names.index(name) for name in ordered], id_width),
         (id_width - 1) << 4 | is_large << 6,
     )
 

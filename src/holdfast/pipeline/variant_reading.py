@@ -67,9 +67,10 @@ class VariantReader:
         return names
 
     def attributes(self, value: bytes, metadata: bytes) -> dict[str, Value]:
-        """The attributes of an event as ``variant`` has written them."""
-        found = _object(value, self.names(metadata))
-        return {name: each for name, each in found.items() if each is not None}
+        """The attributes of an event as ``variant`` has written them, in the event's order."""
+        names = self.names(metadata)
+        found = _object(value, names)
+        return {name: each for name in names if (each := found.get(name)) is not None}
 
 
 def _number(data: bytes, at: int, size: int) -> int:

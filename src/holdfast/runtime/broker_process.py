@@ -38,6 +38,7 @@ from holdfast.runtime.loop import run
 from holdfast.runtime.metrics import CONTENT_TYPE, BrokerMetrics
 from holdfast.runtime.operator import Operator
 from holdfast.runtime.real_store import RealStore
+from holdfast.streams.store_lake import Lake
 
 __all__ = ["STORE_FOLDER", "BrokerService", "CannotListen", "run_broker"]
 
@@ -57,7 +58,8 @@ class CannotListen(EnvironmentsFault):
 class BrokerService:
     """A broker that listens, in the running loop; ``driver_options`` are those of ``Driver``.
 
-    ``data`` is its folder; a broker without durable streams needs none.
+    ``data`` is its folder; a broker without durable streams needs none. ``lake`` is what its logs have behind them; a
+    broker needs it if one of its streams does.
 
     :raises DiskFull, DiskFailed, NoLog, UnknownFormat: as ``RealStore.start``.
     """
@@ -69,12 +71,15 @@ class BrokerService:
         admin: Address | None = None,
         *,
         data: Path | None = None,
+        lake: Lake | None = None,
         insecure: bool = False,
         **driver_options: Any,
     ) -> None:
         if settings.is_durable and data is None:
             raise ValueError(f"{settings.name} has durable streams, and no folder for their logs")
-        self.store = None if data is None else RealStore(data / STORE_FOLDER)
+        if settings.reads_lake and lake is None:
+            raise ValueError(f"{settings.name} has streams that are read from the lake, and no lake")
+        self.store = None if data is None else RealStore(data / STORE_FOLDER, lake=lake)
         self.broker = (
             Broker(settings) if self.store is None else Broker(settings, recovered=self.store.start())
         )
@@ -214,12 +219,14 @@ def run_broker(
     admin: Address | None = None,
     *,
     data: Path | None = None,
+    lake: Lake | None = None,
     insecure: bool = False,
     on_start: Callable[[BrokerService], None] | None = None,
 ) -> int:
     """Run a broker in this process until a signal or a bug ends it; returns the exit status.
 
-    ``data`` is its folder, which a broker of durable streams needs; ``on_start`` is called once it listens.
+    ``data`` is its folder, which a broker of durable streams needs, ``lake`` as in ``BrokerService``; ``on_start`` is
+    called once it listens.
 
     :raises DiskFull, DiskFailed, NoLog, UnknownFormat: if its folder cannot be had, or what is in it not be read.
     :raises CannotListen: if an address cannot be had.
@@ -231,7 +238,9 @@ def run_broker(
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_on_stray_exception)
         transcribe = logs.LOGGER.isEnabledFor(logging.DEBUG)
-        service = BrokerService(settings, listen, admin, data=data, insecure=insecure, transcribe=transcribe)
+        service = BrokerService(
+            settings, listen, admin, data=data, lake=lake, insecure=insecure, transcribe=transcribe
+        )
         await service.start()
         unfreeze = freeze_after_long_pauses()
         signalled = asyncio.Event()

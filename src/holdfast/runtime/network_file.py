@@ -62,13 +62,14 @@ class StreamEntry:
     attributes: Mapping[str, str] = field(
         default_factory=dict
     )  #: those with columns in its table, with their types
+    lake: bool = False  #: who is behind its logs is fed from its table
 
     def stream(self, root: str) -> Stream:
         """What a broker is told of it."""
         if self.guarantee is not Guarantee.DURABLE:
             return Stream(self.name, self.topics, self.order, self.guarantee)
         sequencer = (self.sequencer or root) if self.order is Order.TOTAL else None
-        going = self.retain, self.retain_bytes, self.expires
+        going = self.retain, self.retain_bytes, self.expires, self.lake
         return Stream(self.name, self.topics, self.order, self.guarantee, self.pubends, sequencer, *going)
 
 

@@ -252,9 +252,10 @@ STREAM: Final[dict[str, Key]] = {
     "retain_bytes": Key(_size("unlimited", RETAIN_BYTES_LEAST), RETAIN_BYTES),
     "expires": Key(Kind(_text), None),
     "attributes": Key(Kind(_declarations), ""),
+    "lake": Key(Kind(_flag, _json_or_text), _default(Stream, "lake")),
 }
 #: Those that only a stream has that is logged.
-OF_LOGS: Final = ("sequencer", "pubends", "retain", "retain_bytes", "expires", "attributes")
+OF_LOGS: Final = ("sequencer", "pubends", "retain", "retain_bytes", "expires", "attributes", "lake")
 
 
 def defaults(keys: Mapping[str, Key]) -> dict[str, Any]:

@@ -38,6 +38,10 @@ _HOME_FILE: Final = "home"
 _RECORD_FILE: Final = "record of "  #: and the name of a subscription
 
 
+#: So little is kept in memory where there is a lake: what a log has given up is not to be had there either.
+LAKE_CACHE_BYTES: Final = 1_000
+
+
 class Ticket(NamedTuple):
     """Somebody has not completed what the script asked of him."""
 
@@ -100,7 +104,7 @@ class Cast:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
             if self._has_lake:
                 streams = tuple(replace(each, lake=True) for each in settings.streams)
-                settings = replace(settings, streams=streams)
+                settings = replace(settings, streams=streams, cache_bytes=LAKE_CACHE_BYTES)
             store = self.world.nodes[process.name].store
             if store is None:
                 return self._make_broker(settings)

@@ -75,6 +75,8 @@ def _pubend(plane: DurablePlane, own: OwnPubend) -> dict[str, Any]:
         "retain_ns": own.stream.retain_ns,
         "retain_bytes": own.stream.retain_bytes,
         "expires": own.stream.expires,
+        "lake": own.stream.lake,
+        "lake_problem": own.course.lake_problem or None,
         "waits_for": [
             {
                 "broker": report.shb,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.errors import CallersFault, EnvironmentsFault
+from pathlib import Path
 
-__all__ = ["ForeignTable", "LakeBusy", "LakeFailed", "NoTable", "OtherType"]
+from holdfast.errors import CallersFault, EnvironmentsFault
+from holdfast.messages.ticks import Tick
+from holdfast.pipeline.errors import CannotRead
+
+__all__ = ["DamagedFile", "ForeignTable", "LakeBusy", "LakeFailed", "NoTable", "OtherType"]
 
 
 class NoTable(CallersFault):
@@ -25,3 +29,12 @@ class LakeBusy(EnvironmentsFault):
 
 class LakeFailed(EnvironmentsFault):
     """What a disk would not take or give."""
+
+
+class DamagedFile(CannotRead):
+    """A file that is not there, or not as it was written: nothing up to a tick can be had of it."""
+
+    def __init__(self, path: Path, upto: Tick, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.upto = upto

@@ -15,10 +15,10 @@ from typing import Final
 import pyarrow as pa
 
 from holdfast.errors import FilterError
-from holdfast.messages.ticks import Tick
+from holdfast.messages.ticks import ORIGIN, Tick
 from holdfast.pipeline.columns import shape_of
 from holdfast.pipeline.errors import BadOption, BadRequest, CannotRead, NoPubend, NotStable
-from holdfast.pipeline.lake.errors import NoTable
+from holdfast.pipeline.lake.errors import DamagedFile, NoTable
 from holdfast.pipeline.lake.files import DataFile
 from holdfast.pipeline.lake.pages import PageMaker
 from holdfast.pipeline.lake.parquet import ParquetRows
@@ -34,6 +34,9 @@ __all__ = ["LakeRanges"]
 _TICKS: Final = shape_of(("kind", "tick"))
 _GONE_TRIES: Final = 3
 
+#: Whatever pyarrow makes of a file that is not as it was written, and who reads its footer.
+_DAMAGE: Final = (OSError, pa.ArrowException, ValueError, LookupError)
+
 
 class LakeRanges:
     """The pubends of one stream, as its table has them; without a table there are none."""
@@ -47,6 +50,7 @@ class LakeRanges:
         self._table: LakeTable | None = None
         self._files: dict[str, list[DataFile]] = {}
         self._open: dict[str, tuple[str, ParquetRows]] = {}  #: by pubend the file that was read last
+        self._place: tuple[str, Tick] = ("", ORIGIN)  #: the file that is read, and up to where
         self._chosen: tuple[str | None, Chosen] | None = None
         self._closed_bytes = 0
 
@@ -79,7 +83,7 @@ class LakeRanges:
         """Rows, as ``pages.read_page`` gives them; with ``until`` only so far, as if the rest came later.
 
         :raises BadRequest, Gap, NoPubend, NotStable: as there.
-        :raises CannotRead: if a file cannot be read.
+        :raises CannotRead: if a file cannot be read; ``DamagedFile``, if it is damaged.
         """
         try:
             shape = shape_of(request.columns, request.attributes)
@@ -94,9 +98,23 @@ class LakeRanges:
                 return maker.page(self._groups(request, until, chosen), chosen)
             except FileNotFoundError:
                 self.look()
-            except (OSError, pa.ArrowInvalid) as error:
-                raise CannotRead(f"{self._folder}: {error}") from error
-        raise CannotRead(f"{self._folder}: files of the table are not there")
+            except _DAMAGE as error:
+                raise self._failed(error) from error
+        if not (self._folder / "_delta_log").exists():
+            raise CannotRead(f"{self._folder}: it is not there any more")
+        raise self._failed(OSError("is in the table, and is not there"))
+
+    def _failed(self, error: Exception) -> CannotRead:
+        """What a failure to read says: of the disk if it has a number, else of the file."""
+        if isinstance(error, OSError) and error.errno is not None:
+            return CannotRead(f"{self._folder}: {error}")
+        path, upto = self._place
+        return DamagedFile(self._folder / path, upto, str(error).strip().partition("\n")[0])
+
+    def let_go(self) -> None:
+        """Close the files that were read."""
+        self._closed_bytes = self.read_bytes
+        self._open = {}
 
     def reach(self, request: ReachRequest) -> ReachAnswer:
         """How far so many events go; a gap counts for one, and an event for as many bytes as one of its file."""
@@ -171,10 +189,12 @@ class LakeRanges:
                 return
             if self._prune and not chosen.may_match(file.zones):
                 continue
+            self._place = file.path, file.tick
             rows = self._opened(file)
             for group in range(len(rows)):
                 if rows.last_tick(group) <= request.after:
                     continue
+                self._place = file.path, rows.last_tick(group)
                 if not self._prune or chosen.may_match(rows.zones(group)):
                     yield rows, group
 

@@ -53,7 +53,9 @@ class FileWriter:
         self.mistyped: Counter[str] = Counter()
         self._variants = VariantReader()
         try:
-            self._writer = pq.ParquetWriter(self._path, arrow_schema(shape), compression="zstd")
+            self._writer = pq.ParquetWriter(
+                self._path, arrow_schema(shape), compression="zstd", write_page_checksum=True
+            )
         except OSError as error:
             raise self._failed(error) from error
 
