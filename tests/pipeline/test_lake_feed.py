@@ -1,9 +1,11 @@
-"""The lake as a broker reads it: byte for byte what was logged, or the loss of it, never anything else (issue 6, part 5)."""
+"""The lake as a broker reads it: what was logged, byte for byte, or the loss of it (issue 6, part 5)."""
 
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +29,9 @@ from holdfast.pipeline.lake.compact import compact
 from holdfast.pipeline.lake.feeding import LakeFeed
 from holdfast.pipeline.lake.run import take_round
 from holdfast.pipeline.ranges import Ranges
+from holdfast.runtime.lake_process import LakeProcess
 from holdfast.streams.pubend import read_record
-from holdfast.streams.store_lake import LakePage, LakeUnreadable
+from holdfast.streams.store_lake import Lake, LakePage, LakeUnreadable
 
 
 @pytest.fixture
@@ -56,7 +59,27 @@ def feed_of(folder: Path) -> LakeFeed:
     return LakeFeed(folder / "lake")
 
 
-def read(feed: LakeFeed, after: Tick, upto: Tick, limit: int = 1_000) -> LakePage:
+@contextmanager
+def process_of(folder: Path) -> Iterator[LakeProcess]:
+    """As a broker has it."""
+    lake = LakeProcess([sys.executable, "-m", "holdfast.pipeline.lake.feeder", str(folder / "lake")])
+    try:
+        yield lake
+    finally:
+        lake.close()
+
+
+def page_of(feed: Lake, after: Tick, upto: Tick, limit: int) -> LakePage:
+    """A page; one who died over it is asked once more, as a broker does."""
+    try:
+        return feed.page(PUBEND, after, upto, limit)
+    except LakeUnreadable as error:
+        if "has died of it" not in str(error):
+            raise
+        return feed.page(PUBEND, after, upto, limit)
+
+
+def read(feed: Lake, after: Tick, upto: Tick, limit: int = 1_000) -> LakePage:
     """All of a range, page by page."""
     ticks: list[Tick] = []
     publications: list[Publication] = []
@@ -64,7 +87,7 @@ def read(feed: LakeFeed, after: Tick, upto: Tick, limit: int = 1_000) -> LakePag
     absent: list[Span] = []
     damages: list[str] = []
     while after < upto:
-        page = feed.page(PUBEND, after, upto, limit)
+        page = page_of(feed, after, upto, limit)
         assert after < page.covered <= upto
         assert len(page.ticks) <= limit
         assert all(after < tick <= page.covered for tick in page.ticks)
@@ -193,33 +216,31 @@ def test_anothers_table_is_not_read(written: HandWritten, tmp_path: Path) -> Non
         feed_of(tmp_path).page("bills@lisbon/0", 0, 10, 10)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_damaged_file_is_named_and_never_served(written: HandWritten, tmp_path: Path, seed: int) -> None:
-    """Bits are flipped anywhere; all that comes is right, what does not come is lost, and the rest is there."""
+    """Bits are flipped anywhere; all that comes is right, what does not come is lost, and the rest is there.
+
+    In a process of its own, as brokers have it: pyarrow does not survive every file.
+    """
     source, end, were = a_table(written, tmp_path, seed)
     written.release(end)
-    paths = sorted((tmp_path / "lake" / STREAM).glob("*.parquet"))
-    whole = {path: path.read_bytes() for path in paths}
-    damaged = 0
-    for _ in range(40):
+    paths = [tmp_path / "lake" / STREAM / file.path for file in table_in(tmp_path).files()]
+    for _ in range(3):
         path = source.random.choice(paths)
-        data = bytearray(whole[path])
-        at = source.random.randrange(len(data))
-        data[at] ^= 1 << source.random.randrange(8)
+        whole = path.read_bytes()
+        data = bytearray(whole)
+        for _ in range(3):
+            data[source.random.randrange(len(data))] ^= 1 << source.random.randrange(8)
         path.write_bytes(data)
-        try:
-            page = read(feed_of(tmp_path), 0, end, 20)
-        except LakeUnreadable as error:
-            assert str(tmp_path / "lake") in str(error)
-        else:
-            given = dict(zip(page.ticks, page.publications, strict=True))
-            gone = Intervals(each[:2] for each in page.lost)
-            assert given == {tick: each for tick, each in were.items() if tick not in gone}
-            assert {each.reason for each in page.lost} <= {"damaged"}
-            assert bool(page.damages) == bool(page.lost)
-            damaged += bool(page.lost)
-        path.write_bytes(whole[path])
-    assert damaged > 5
+        with process_of(tmp_path) as lake:
+            page = read(lake, 0, end, 20)
+        given = dict(zip(page.ticks, page.publications, strict=True))
+        gone = Intervals(each[:2] for each in page.lost)
+        assert given == {tick: each for tick, each in were.items() if tick not in gone}
+        assert {each.reason for each in page.lost} <= {"damaged"}
+        assert bool(page.damages) == bool(page.lost)
+        assert all(path.name in damage for damage in page.damages)
+        path.write_bytes(whole)
 
 
 def test_one_damaged_row_group_costs_no_other(written: HandWritten, tmp_path: Path) -> None:

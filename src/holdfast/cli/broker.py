@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Final
 
 from holdfast.cli.children import hold_leash
 from holdfast.cli.failure import Failure, Trouble
@@ -18,11 +18,13 @@ from holdfast.pipeline.history import check_installed
 from holdfast.runtime import logs
 from holdfast.runtime.broker_process import STORE_FOLDER, BrokerService, CannotListen, run_broker
 from holdfast.runtime.disk import CannotStore, DamagedFile, next_incarnation
+from holdfast.runtime.lake_process import LakeProcess
 from holdfast.runtime.log_writer import LogWriter
 from holdfast.runtime.network_file import BrokerEntry, Network
-from holdfast.streams.store_lake import Lake
 
 __all__ = ["add_arguments"]
+
+LAKE_MODULE: Final = "holdfast.pipeline.lake.feeder"
 
 
 def add_arguments(commands: Any) -> None:
@@ -79,7 +81,7 @@ def _reader(network: Network, entry: BrokerEntry, form: str) -> AbstractContextM
     return ReaderProcess(entry.name, folder, entry.reader, insecure=network.insecure, log_format=form)
 
 
-def _lake(network: Network) -> Lake:
+def _lake(network: Network) -> LakeProcess:
     """What stands behind its logs.
 
     :raises Failure: if the packages that read it are missing.
@@ -89,9 +91,7 @@ def _lake(network: Network) -> Lake:
     except NotInstalled as error:
         names = ", ".join(stream.name for stream in network.streams if stream.lake)
         raise Failure(f"{network.path}: lake = true ({names}): {error}") from error
-    from holdfast.pipeline.lake.feeding import LakeFeed
-
-    return LakeFeed(network.lake)
+    return LakeProcess([sys.executable, "-m", LAKE_MODULE, str(network.lake)])
 
 
 def _log_format(options: argparse.Namespace) -> str:

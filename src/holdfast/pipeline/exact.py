@@ -57,7 +57,9 @@ def publication_of(
     :raises NotExact: if the row is damaged, or was written before rows had a rest.
     """
     if rest is None:
-        raise NotExact(f"the row of {publisher} {n} has no rest: an earlier version has written it", is_old=True)
+        raise NotExact(
+            f"the row of {publisher} {n} has no rest: an earlier version has written it", is_old=True
+        )
     if len(rest) < _HEAD.size:
         raise NotExact(f"the rest of the row of {publisher} {n} is too short")
     nanoseconds, checksum = _HEAD.unpack_from(rest)

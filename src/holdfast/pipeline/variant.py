@@ -45,7 +45,7 @@ class Variant(NamedTuple):
 class _Names(NamedTuple):
     """What objects with the same names have in common; ``ids`` refer to the dictionary.
 
-    An object has its fields in the order of their names; the dictionary has them in the event's order, which so is kept.
+    An object has its fields in the order of their names; the dictionary keeps the order they have in the event.
     """
 
     ordered: tuple[str, ...]

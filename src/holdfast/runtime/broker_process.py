@@ -34,11 +34,11 @@ from holdfast.runtime.addresses import Address, words_of
 from holdfast.runtime.admin import Action, Admin, Answer, Page
 from holdfast.runtime.collector import freeze_after_long_pauses
 from holdfast.runtime.driver import Driver, DriverFailed
+from holdfast.runtime.lake_process import LakeProcess
 from holdfast.runtime.loop import run
 from holdfast.runtime.metrics import CONTENT_TYPE, BrokerMetrics
 from holdfast.runtime.operator import Operator
 from holdfast.runtime.real_store import RealStore
-from holdfast.streams.store_lake import Lake
 
 __all__ = ["STORE_FOLDER", "BrokerService", "CannotListen", "run_broker"]
 
@@ -71,7 +71,7 @@ class BrokerService:
         admin: Address | None = None,
         *,
         data: Path | None = None,
-        lake: Lake | None = None,
+        lake: LakeProcess | None = None,
         insecure: bool = False,
         **driver_options: Any,
     ) -> None:
@@ -219,7 +219,7 @@ def run_broker(
     admin: Address | None = None,
     *,
     data: Path | None = None,
-    lake: Lake | None = None,
+    lake: LakeProcess | None = None,
     insecure: bool = False,
     on_start: Callable[[BrokerService], None] | None = None,
 ) -> int:

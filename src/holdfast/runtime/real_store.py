@@ -20,19 +20,18 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
+from holdfast.runtime.lake_process import STOP_SECONDS, LakeProcess
 from holdfast.storage.files import DiskFailed, Files
 from holdfast.storage.log import LogSettings
 from holdfast.storage.real_files import RealFiles
 from holdfast.storage.real_tables import RealTables
 from holdfast.streams.store import LANES, Lane, Store
-from holdfast.streams.store_lake import Lake
 from holdfast.streams.storing import DiskEffect, DiskInput, Recovered
 
 __all__ = ["TABLES_FILE", "RealStore"]
 
 TABLES_FILE: Final = "tables.sqlite"
 TURN_EFFECTS_MAX: Final = 1_000
-LAKE_SECONDS: Final = 5.0  #: so long a read of the lake is waited for in the end
 
 #: A lane that has synced waits at most about so long for a loop that is busy; Python's own 5 ms would show in receipts.
 SWITCH_SECONDS: Final = 0.0005
@@ -47,11 +46,13 @@ Fail = Callable[[Exception, DiskEffect], None]
 class RealStore:
     """The store in a folder, which is made if need be and locked against other processes.
 
-    ``lake`` is what stands behind the logs, if anything does. ``start``, then ``attach``, both once; ``submit`` as often as wanted; ``close`` at the end, whatever happened.
+    ``lake`` is what stands behind the logs, if anything does, and is closed with them.
+
+    ``start``, then ``attach``, both once; ``submit`` as often as wanted; ``close`` at the end, whatever happened.
     """
 
     def __init__(
-        self, folder: Path, settings: LogSettings | None = None, lake: Lake | None = None
+        self, folder: Path, settings: LogSettings | None = None, lake: LakeProcess | None = None
     ) -> None:
         self.folder = folder
         self._settings = settings
@@ -79,7 +80,9 @@ class RealStore:
                     "is missing, and there are logs: restore it, or give the broker an empty folder",
                 )
             self._tables = RealTables(self.folder / TABLES_FILE)
-            self._store = Store(self._folders, self._tables, lambda: os.urandom(16), self._settings, self._lake)
+            self._store = Store(
+                self._folders, self._tables, lambda: os.urandom(16), self._settings, self._lake
+            )
             return self._store.recover()
         except BaseException:
             self._let_go()
@@ -102,12 +105,14 @@ class RealStore:
     def close(self) -> None:
         """Do all that was submitted, wait for it, and let go of the folder.
 
-        For the lake nobody waits long: nothing is written there, and it may be on a disk that does not answer.
+        What was to be read in the lake is not: nothing is written there, and it may be on a disk that does not answer.
         """
+        if self._lake is not None:
+            self._lake.close()
         for lane in self._lanes.values():
             lane.queue.put(None)
         for kind, lane in self._lanes.items():
-            lane.thread.join(LAKE_SECONDS if kind is Lane.LAKE else None)
+            lane.thread.join(STOP_SECONDS if kind is Lane.LAKE else None)
         if self._store is not None and not any(lane.has_failed for lane in self._lanes.values()):
             self._store.close()
         self._let_go()

@@ -36,7 +36,7 @@ HALVES_MAX: Final = (
 
 
 class SimulatedStore:
-    """A node's store; it outlives crashes, as ``disk``, ``tables`` and ``lake`` do. ``hand`` takes inputs for the core."""
+    """A node's store; it outlives crashes, as its disk, tables and lake do. ``hand`` takes inputs for the core."""
 
     def __init__(
         self,

@@ -24,8 +24,8 @@ from holdfast.overlay.transport import Close, Connect, Core, Log, Pause, Resume,
 from holdfast.simulator.clock import VirtualClock
 from holdfast.simulator.connection import Host
 from holdfast.simulator.disk import SimulatedDisk
-from holdfast.simulator.network import Network
 from holdfast.simulator.lake import SimulatedLake
+from holdfast.simulator.network import Network
 from holdfast.simulator.store import SimulatedStore
 from holdfast.simulator.transcript import Transcript
 from holdfast.streams.store import LANES

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from holdfast.errors import EnvironmentsFault
 from holdfast.intervals import Intervals, Span
@@ -19,6 +19,9 @@ from holdfast.streams.store_reads import Row, losses
 from holdfast.streams.storing import LakeRead, ReadLake
 
 __all__ = ["Lake", "LakeLane", "LakePage", "LakeUnreadable"]
+
+#: A read ends when it has found so many bytes of events.
+READ_BYTES_MAX: Final = 8 << 20
 
 
 class LakeUnreadable(EnvironmentsFault):
@@ -57,12 +60,14 @@ class _Found:
     lost: list[Lost] = field(default_factory=list)
     absent: list[Span] = field(default_factory=list)
     damages: list[str] = field(default_factory=list)
+    bytes: int = 0
 
     def add(self, after: Tick, page: LakePage) -> None:
         """The next page, from a tick on."""
         self.parts.append((after, page.covered))
         self.ticks += page.ticks
         self.publications += page.publications
+        self.bytes += sum(len(each.event) for each in page.publications)
         self.lost += page.lost
         self.absent += page.absent
         self.damages += page.damages
@@ -95,7 +100,7 @@ class LakeLane:
 
     def _take(self, pubend: str, after: Tick, upto: Tick, limit: int, found: _Found) -> None:
         """A span, or what there is room for."""
-        while after < upto and len(found.ticks) < limit:
+        while after < upto and len(found.ticks) < limit and found.bytes < READ_BYTES_MAX:
             page = self._lake.page(pubend, after, upto, limit - len(found.ticks))
             assert ORIGIN <= after < page.covered <= upto
             found.add(after, page)

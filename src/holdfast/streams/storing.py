@@ -128,7 +128,7 @@ class EventsRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadLake:
-    """Read what the lake has of these ticks, which the log has given up, the lowest first, with about ``limit`` events."""
+    """Read what the lake has of these ticks, which the log has given up, as ``ReadEvents``."""
 
     pubend: str
     spans: Sequence[Span]
@@ -137,7 +137,7 @@ class ReadLake:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LakeRead:
-    """As ``EventsRead``; what is in neither is lost. With a ``problem`` the rest is not known, and may be asked again."""
+    """As ``EventsRead``; what is in neither is lost. With a ``problem`` the rest may be asked for again."""
 
     pubend: str
     parts: Sequence[Span] = ()

@@ -99,7 +99,9 @@ def _on_read(plane: DurablePlane, done: EventsRead) -> None:
     if done.parts or done.lost:
         floor = plane.own[done.pubend].in_lake_through
         parts = Intervals(done.parts).within(floor, ABSOLUTE)
-        lost = [Lost(max(each.after, floor), each.upto, each.reason) for each in done.lost if each.upto > floor]
+        lost = [
+            Lost(max(each.after, floor), each.upto, each.reason) for each in done.lost if each.upto > floor
+        ]
         first = bisect_right(done.ticks, floor)
         _learn(course, parts, done.ticks[first:], done.publications[first:], lost)
         course.curiosity.become_reopened()

@@ -12,7 +12,7 @@ back.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from holdfast.messages.ticks import Lost, Tick
 from holdfast.pipeline.columns import REST
 from holdfast.pipeline.exact import NotExact, publication_of
 from holdfast.pipeline.lake.errors import DamagedFile
-from holdfast.pipeline.lake.ranges import LakeRanges
+from holdfast.pipeline.lake.ranges import LakeRanges, Watch
 from holdfast.pipeline.requests import ReadRequest
 from holdfast.pipeline.rows import EVENT
 from holdfast.pipeline.variant_reading import VariantReader
@@ -36,16 +36,24 @@ __all__ = ["LakeFeed"]
 
 #: So many row groups are kept, of whatever pubends.
 GROUPS_MAX: Final = 4
+#: A page ends when its events have so many bytes.
+PAGE_BYTES_MAX: Final = 8 << 20
+
+_AT_ONCE: Final = 100  #: rows become events
 
 _PLACES: Final = ("kind", "after", "tick", "reason")
 _OF_EVENTS: Final = ("publisher", "n", "topic", "attributes", "content_type", "payload", "time", REST)
 
 
 class LakeFeed:
-    """The tables in a folder, one for each stream. Used by one thread, as a ``Lake``."""
+    """The tables in a folder, one for each stream, as a ``Lake``.
 
-    def __init__(self, folder: Path) -> None:
+    ``watch`` is told which file is about to be read, and up to which tick: one that is damaged may be the end of us.
+    """
+
+    def __init__(self, folder: Path, watch: Watch | None = None) -> None:
         self._folder = folder
+        self._watch = watch
         self._tables: dict[str, LakeRanges] = {}
         self._groups: list[_Group] = []  #: the one that was used last is the last
         self._variants = VariantReader()
@@ -83,7 +91,9 @@ class LakeFeed:
         stream = stream_in(pubend)
         table = self._tables.get(stream)
         if table is None:
-            table = self._tables[stream] = LakeRanges(self._folder / stream, stream, is_needed=True)
+            table = self._tables[stream] = LakeRanges(
+                self._folder / stream, stream, is_needed=True, watch=self._watch
+            )
         end = table.has(pubend)
         if end is None or end.last < upto:
             table.look()
@@ -125,40 +135,44 @@ class _Group:
         if beyond - first > limit:
             beyond = first + limit
             upto = self._ticks[beyond - 1]
-        lost = [
-            Lost(max(after, self._begins[i]), min(upto, self._ticks[i]), self._reasons[i] or "")
-            for i in range(first, min(beyond + 1, len(self._ticks)))
-            if self._kinds[i] != EVENT and self._begins[i] < upto
-        ]
         ticks: list[Tick] = []
         publications: list[Publication] = []
+        lost: list[Lost] = []
         absent: list[tuple[Tick, Tick]] = []
         damages: list[str] = []
+        size = 0
         for tick, found in self._events(first, beyond, variants):
             if isinstance(found, Publication):
                 ticks.append(tick)
                 publications.append(found)
+                size += len(found.event)
+                if size >= PAGE_BYTES_MAX:
+                    upto = tick
+                    break
                 continue
             if found.is_old:
                 absent.append((tick - 1, tick))
             else:
                 lost.append(Lost(tick - 1, tick, DAMAGED))
             damages = damages or [f"{self._title}, tick {tick}: {found}"]
+        lost += [
+            Lost(max(after, self._begins[i]), min(upto, self._ticks[i]), self._reasons[i] or "")
+            for i in range(first, min(beyond + 1, len(self._ticks)))
+            if self._kinds[i] != EVENT and self._begins[i] < upto
+        ]
         return LakePage(upto, ticks, publications, sorted(lost), absent, damages)
 
     def _events(
         self, first: int, beyond: int, variants: VariantReader
-    ) -> list[tuple[Tick, Publication | NotExact]]:
+    ) -> Iterator[tuple[Tick, Publication | NotExact]]:
         """The events among these rows, or why one of them cannot be had."""
-        if self._rows is None or first >= beyond:
-            return []
-        rows = self._rows.slice(first, beyond - first)
-        columns = [_plain(rows.column(name)) for name in _OF_EVENTS]
-        found: list[tuple[Tick, Publication | NotExact]] = []
-        for i, row in enumerate(zip(*columns, strict=True), first):
-            if self._kinds[i] == EVENT:
-                found.append((self._ticks[i], _publication(self._ticks[i], row, variants)))
-        return found
+        for start in range(first, beyond, _AT_ONCE):
+            assert self._rows is not None
+            rows = self._rows.slice(start, min(_AT_ONCE, beyond - start))
+            columns = [_plain(rows.column(name)) for name in _OF_EVENTS]
+            for i, row in enumerate(zip(*columns, strict=True), start):
+                if self._kinds[i] == EVENT:
+                    yield self._ticks[i], _publication(self._ticks[i], row, variants)
 
 
 def _publication(tick: Tick, row: Sequence[Any], variants: VariantReader) -> Publication | NotExact:

@@ -8,7 +8,7 @@ goes beyond what was known of it, and when a file is gone: others have the same 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +29,10 @@ from holdfast.pipeline.ranges import End
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest
 from holdfast.pipeline.rows import SILENCE
 
-__all__ = ["LakeRanges"]
+__all__ = ["LakeRanges", "Watch"]
+
+#: Takes a file that is about to be read, and up to which tick.
+Watch = Callable[[Path, Tick], None]
 
 _TICKS: Final = shape_of(("kind", "tick"))
 _GONE_TRIES: Final = 3
@@ -41,9 +44,18 @@ _DAMAGE: Final = (OSError, pa.ArrowException, ValueError, LookupError)
 class LakeRanges:
     """The pubends of one stream, as its table has them; without a table there are none."""
 
-    def __init__(self, folder: Path, stream: str, *, is_needed: bool = False, prune: bool = True) -> None:
-        """``is_needed``: without a table there is an error, not nothing."""
+    def __init__(
+        self,
+        folder: Path,
+        stream: str,
+        *,
+        is_needed: bool = False,
+        prune: bool = True,
+        watch: Watch | None = None,
+    ) -> None:
+        """``is_needed``: without a table there is an error, not nothing. ``watch`` hears what is read for a page."""
         self._folder = folder
+        self._watch = watch
         self._is_needed = is_needed
         self._stream = stream
         self._prune = prune
@@ -189,14 +201,19 @@ class LakeRanges:
                 return
             if self._prune and not chosen.may_match(file.zones):
                 continue
-            self._place = file.path, file.tick
+            self._be_at(file, file.tick)
             rows = self._opened(file)
             for group in range(len(rows)):
                 if rows.last_tick(group) <= request.after:
                     continue
-                self._place = file.path, rows.last_tick(group)
+                self._be_at(file, rows.last_tick(group))
                 if not self._prune or chosen.may_match(rows.zones(group)):
                     yield rows, group
+
+    def _be_at(self, file: DataFile, upto: Tick) -> None:
+        self._place = file.path, upto
+        if self._watch is not None:
+            self._watch(self._folder / file.path, upto)
 
     def _opened(self, file: DataFile) -> ParquetRows:
         path, rows = self._open.get(file.pubend, ("", None))
