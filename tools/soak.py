@@ -111,7 +111,11 @@ def everything() -> list[Soaked]:
     spark = "tests/real_pipeline.py"
     # Five kills each of four drivers' checkpoints; where Spark is installed.
     piped = [Soaked("Spark's driver killed so often, brokers too: every event once", spark, 20, 4)]
+    fed = "tests/real_lake.py"
+    # Of each network all its events from the lake.
+    lake = [Soaked("events from the lake, brokers killed, files vacuumed: exactly once", fed, 500_000, 5)]
     return [
+        *(lake if find_spec("deltalake") else []),
         *(piped if find_spec("pyspark") else []),
         # A minute each of five networks; first, since it is soon over.
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
@@ -122,6 +126,8 @@ def everything() -> list[Soaked]:
         Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),
         Soaked("durable networks with faults: exactly once, in order", f"{logged} --faults", 10_000, 100),
         Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 4_000, 40),
+        Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),
+        Soaked("and with faults: no gap", f"{logged} --lake --faults", 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
         Soaked("simulated networks without faults: complete", swarm, 4_000),
         Soaked("deliveries in a trace: clean is clean, every kind planted is found", planted, 3_000_000, 3),

@@ -48,7 +48,7 @@ def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def logged_in(folder: Path, upto: Tick) -> dict[Tick, Publication]:
     """What the log has, by tick, as it stands there."""
-    found = {}
+    found: dict[Tick, Publication] = {}
     for piece in Ranges(folder / "streams").scan(PUBEND, 0, upto):
         if not isinstance(piece, Lost):
             found |= dict(zip(piece.indexes, map(read_record, piece.records), strict=True))

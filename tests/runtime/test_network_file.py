@@ -123,6 +123,7 @@ pubends = 3
 retain = "1.5h"
 retain_bytes = "2MB"
 expires = "valid until"
+lake = true
 [[stream]]
 name = "ordered"
 topics = ["ordered"]
@@ -158,6 +159,7 @@ retain_bytes = "unlimited"
             5_400 * SECOND,
             2_000_000,
             "valid until",
+            lake=True,
         ),
         Stream("ordered", ("ordered",), Order.TOTAL, Guarantee.DURABLE, 1, "a", None, None),
     )
@@ -340,6 +342,14 @@ def test_where_brokers_are_bypassed_a_leaf_must_be_dialled_too(file: Path) -> No
         (
             'stream = [{name = "s", topics = ["a"], retain_bytes = "10kB"}]',
             'retain_bytes is "10kB"; expected a size such as',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], lake = "yes"}]',
+            'lake is "yes"; expected true or false',
+        ),
+        (
+            'stream = [{name = "s", topics = ["a"], guarantee = "best-effort", lake = true}]',
+            'lake is for streams that are logged, and guarantee is "best-effort"; expected guarantee = "durable"',
         ),
         (
             'stream = [{name = "s", topics = ["a"], expires = true}]',

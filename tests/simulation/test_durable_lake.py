@@ -5,7 +5,9 @@ All promises are judged in each run, and without patience: where a log has a lak
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +17,17 @@ from holdfast.clock import MILLISECOND, Instant
 from holdfast.overlay.transport import Log
 from holdfast.scenarios.roles import STREAM
 from holdfast.simulator.connection import Host
+from holdfast.simulator.durable_swarm import run_durable, run_durable_swarm
 from holdfast.simulator.lake import SimulatedLake
 from holdfast.simulator.oracle.durable import DurableOracle
 from holdfast.simulator.world import World
 from holdfast.streams.pubend_names import pubend_name
+from holdfast.streams.store_lake import LakePage
 from holdfast.streams.storing import LakeRead, ReadEvents, ReadLake
+
+SECONDS = 6.0
+#: Far fewer than fit: a swarm that only limps is noticed, a slow machine is not.
+RUNS_MIN = 3
 
 ALL = list(range(1, 41))
 
@@ -248,3 +256,37 @@ def test_what_everybody_had_acknowledged_is_in_the_lake_for_an_older_token() -> 
     assert got[again:] == [n for n in large if n >= got[again]]
     assert not done.lines("gap")
     assert watching.lake_reads
+
+
+# Drawn
+
+
+@pytest.mark.parametrize("faults", [False, True])
+def test_no_seed_has_a_gap_where_there_is_a_lake(faults: bool) -> None:
+    end = time.monotonic() + SECONDS
+    report = run_durable_swarm(
+        range(1_000_000), faults=faults, lake=True, is_time_up=lambda: time.monotonic() >= end
+    )
+    assert not report.failures, "\n".join(map(str, report.failures))
+    assert report.tally.runs >= RUNS_MIN
+
+
+def leaves_out(page: LakePage) -> LakePage:
+    """An event is missing, and nobody says so."""
+    return replace(page, ticks=page.ticks[1:], publications=page.publications[1:])
+
+
+def has_nothing(page: LakePage) -> LakePage:
+    return LakePage(page.covered, absent=[(page.covered - 1, page.covered)])
+
+
+@pytest.mark.parametrize("break_page", [leaves_out, has_nothing])
+def test_a_broken_lake_is_caught(
+    break_page: Callable[[LakePage], LakePage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = SimulatedLake.page
+    monkeypatch.setattr(SimulatedLake, "page", lambda self, *asked: break_page(whole(self, *asked)))
+    failing = next(
+        outcome for seed in range(40) if (outcome := run_durable(seed, faults=False, lake=True)).violations
+    )
+    assert failing.command == f"python -m holdfast.simulator.durable_swarm --seed {failing.seed} --lake"

@@ -126,6 +126,26 @@ def test_r1_23_only_what_matched_is_asked_for_and_only_a_window_of_it() -> None:
     assert not catch_up.wants_reading, "R1.29: not before all of it was told"
 
 
+def test_where_the_filtering_log_was_chopped_a_lake_is_asked_and_without_one_it_is_a_gap() -> None:
+    knowledge = full(10, 20, 30, 40, upto=60)
+    without, fed = CatchUp(5, 0, VERSION), CatchUp(5, 0, VERSION, has_lake=True)
+    for catch_up in (without, fed):
+        catch_up.on_reading(Reading(5, 25, 25, [30], 60))
+    gap = without.next_stretch(knowledge, limit=10)
+    assert gap is not None
+    assert (gap.lost_through, gap.reason) == (25, "acknowledged")
+    assert not fed.is_sure, "what matched there is not known any more"
+    assert fed.next_wanted(Knowledge("P"), room=10) == [(5, 25)]
+    stretch = fed.next_stretch(knowledge, limit=10)
+    assert stretch is not None
+    assert (stretch.ticks, stretch.upto, stretch.lost_through) == ([10, 20], 25, 5)
+    fed.on_told(stretch)
+    assert fed.is_sure
+    rest = fed.next_stretch(knowledge, limit=10)
+    assert rest is not None
+    assert (list(rest.ticks), rest.upto) == ([30], 60)
+
+
 def test_b1_16_silence_at_the_end_of_a_reading_is_told() -> None:
     catch_up, knowledge = CatchUp(5, 0, VERSION), Knowledge("P")
     catch_up.on_reading(Reading(5, 5, 5, [], 60))

@@ -23,7 +23,7 @@ from holdfast.events.event import DEFAULT_LIMITS, Event, Limits, make_event
 from holdfast.events.topic import canonical_topic, topic_levels
 from holdfast.events.value import INT_MAX, INT_MIN, Value, value_bytes
 
-__all__ = ["PackedEvent", "PackedReader", "pack", "repacked", "unpack"]
+__all__ = ["PackedEvent", "PackedReader", "pack", "unpack"]
 
 CONTENT_TYPE: Final = re.compile(r"([!-~]([ -~]*[!-~])?)?")
 FLOAT_MAX: Final = 1.7976931348623157e308
@@ -66,11 +66,6 @@ def pack(event: Event) -> bytes:
         else:
             scalars[name] = value
     return _encode((event.topic, scalars, binary, event.content_type, event.payload, event.time))
-
-
-def repacked(event: PackedEvent) -> bytes:
-    """The bytes of an event that was read, as ``pack`` makes them, whoever made those it was read from."""
-    return _encode(event)
 
 
 def unpack(data: bytes) -> PackedEvent:

@@ -13,8 +13,10 @@ from struct import Struct
 from typing import Final
 from zlib import crc32
 
+import msgspec
+
 from holdfast.errors import EnvironmentsFault
-from holdfast.events.packed import PackedEvent, repacked
+from holdfast.events.packed import PackedEvent
 from holdfast.events.value import Value
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Tick
@@ -25,6 +27,10 @@ __all__ = ["NotExact", "publication_of", "rest_of"]
 _HEAD: Final = Struct("<HI")  #: nanoseconds, checksum
 _MICROSECOND: Final = 1_000
 _CRC_MASK: Final = 0xFFFF_FFFF
+
+_packed: Final = (
+    msgspec.msgpack.Encoder().encode
+)  #: of a ``PackedEvent`` that was read: as ``packed.pack`` makes it
 
 
 class NotExact(EnvironmentsFault):
@@ -38,7 +44,7 @@ class NotExact(EnvironmentsFault):
 def rest_of(tick: Tick, publication: Publication, event: PackedEvent) -> bytes:
     """What a row lacks of an event; ``event`` is the publication's, read."""
     head = _HEAD.pack((event.time or 0) % _MICROSECOND, _checksum(tick, publication))
-    return head if repacked(event) == publication.event else head + publication.event
+    return head if _packed(event) == publication.event else head + publication.event
 
 
 def publication_of(
@@ -68,7 +74,7 @@ def publication_of(
         scalars = {name: value for name, value in attributes.items() if not isinstance(value, bytes)}
         binary = {name: value for name, value in attributes.items() if isinstance(value, bytes)}
         time = None if microseconds is None else microseconds * _MICROSECOND + nanoseconds
-        packed = repacked(PackedEvent(topic, scalars, binary, content_type, payload, time))
+        packed = _packed(PackedEvent(topic, scalars, binary, content_type, payload, time))
     publication = Publication(publisher, n, packed)
     if _checksum(tick, publication) != checksum:
         raise NotExact(f"the row of {publisher} {n} is not what was logged: its checksum is another")

@@ -63,20 +63,16 @@ class LakeFeed:
 
         :raises LakeUnreadable: if that cannot be said now.
         """
-        group = self._kept(pubend, after)
-        if group is None:
-            try:
-                group = self._read(pubend, after, upto)
-            except DamagedFile as damage:
-                covered = min(upto, damage.upto)
-                return LakePage(covered, lost=[Lost(after, covered, DAMAGED)], damages=[str(damage)])
-            except HoldfastError as error:
-                raise LakeUnreadable(str(error)) from error
-            except (OSError, pa.ArrowException) as error:
-                raise LakeUnreadable(f"{self._folder}: {error}") from error
-        if isinstance(group, LakePage):
-            return group
-        return group.page(after, upto, limit, self._variants)
+        try:
+            found = self._kept(pubend, after) or self._read(pubend, after, upto)
+        except DamagedFile as damage:
+            covered = min(upto, damage.upto)
+            return LakePage(covered, lost=[Lost(after, covered, DAMAGED)], damages=[str(damage)])
+        except HoldfastError as error:
+            raise LakeUnreadable(str(error)) from error
+        except (OSError, pa.ArrowException) as error:
+            raise LakeUnreadable(f"{self._folder}: {error}") from error
+        return found if isinstance(found, LakePage) else found.page(after, upto, limit, self._variants)
 
     def _kept(self, pubend: str, after: Tick) -> _Group | None:
         for group in self._groups:
