@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import holdfast
 from durable_brokers import Brokers, brokers_in
@@ -141,21 +142,31 @@ class Received:
             self.numbers.append(i)
 
 
-async def received(brokers: Brokers, upto: int, kill_at: Sequence[tuple[int, str]] = ()) -> Received:
-    """Read until an event of this number comes; when so many have come a broker is killed, and started again."""
+async def received(
+    brokers: Brokers,
+    upto: int,
+    kill_at: Sequence[tuple[int, str]] = (),
+    *,
+    name: str = "away",
+    start: Literal["now", "earliest"] = "now",
+) -> Received:
+    """Read until an event of this number comes; when so many have come a broker is killed, and started again.
+
+    A ``name`` that is not known begins at ``start``.
+    """
     found = Received()
     kills = list(kill_at)
     async with (
         asyncio.timeout(PATIENCE_S),
-        holdfast.connect(brokers.url("b2"), name="away") as network,
-        network.subscribe("t/#", durable="away") as items,
+        holdfast.connect(brokers.url("b2"), name=name) as network,
+        network.subscribe("t/#", durable=name, start=start) as items,
     ):
         async for item in items:
             found.take(item)
             if kills and len(found.numbers) >= kills[0][0]:
-                _, name = kills.pop(0)
-                brokers.kill(name)
-                await brokers.start(name)
+                _, broker = kills.pop(0)
+                brokers.kill(broker)
+                await brokers.start(broker)
             if found.numbers and found.numbers[-1] >= upto:
                 break
     return found

@@ -75,6 +75,7 @@ async def test_what_the_lake_lacks_and_what_is_damaged_there_are_gaps_and_the_re
         await brokers.start(*NAMES)
         await published(brokers, range(400, 410))
         found = await received(brokers, 409)
+        again = await received(brokers, 409, name="new", start="earliest")
         assert brokers.is_running("b1")
         said = [line for line in brokers.said("b1") if line.get("text") == "the lake is damaged"]
     assert {path.name in line["problem"] for line in said} == {True}
@@ -82,6 +83,7 @@ async def test_what_the_lake_lacks_and_what_is_damaged_there_are_gaps_and_the_re
     assert found.numbers[-10:] == list(range(400, 410))
     assert found.numbers == sorted(set(found.numbers))
     assert 399 not in found.numbers
+    assert again.numbers == found.numbers, "who is new begins in the lake as well"
     assert {reason for gap in found.gaps for reason in gap.reason.split(", ")} == {"max_retain", "damaged"}
 
 
