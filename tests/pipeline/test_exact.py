@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import msgspec
@@ -12,6 +11,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from examples import examples
 from holdfast.events.event import Event

@@ -6,7 +6,6 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ pytest.importorskip("deltalake", reason="deltalake is not installed")
 import pyarrow.parquet as pq
 from hand_written import PUBEND, STREAM, HandWritten, event, events
 from lakes import DECLARED, origins_in, table_in, take_all
+from msgspec.structs import replace
 
 from drawn_events import an_event
 from drawn_filters import Seeded
