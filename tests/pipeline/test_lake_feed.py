@@ -116,13 +116,13 @@ def a_table(written: HandWritten, folder: Path, seed: int) -> tuple[Seeded, Tick
     return source, tick, logged_in(folder, tick)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_what_it_gives_is_what_the_log_had(written: HandWritten, tmp_path: Path, seed: int) -> None:
     source, end, were = a_table(written, tmp_path, seed)
     written.release(end)
     assert not logged_in(tmp_path, end), "the log has forgotten it"
     feed = feed_of(tmp_path)
-    for _ in range(40):
+    for _ in range(20):
         after = source.random.randrange(end)
         upto = source.random.randint(after + 1, end)
         page = read(feed, after, upto, source.random.choice([1, 3, 7, 1_000]))
@@ -216,7 +216,7 @@ def test_anothers_table_is_not_read(written: HandWritten, tmp_path: Path) -> Non
         feed_of(tmp_path).page("bills@lisbon/0", 0, 10, 10)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_a_damaged_file_is_named_and_never_served(written: HandWritten, tmp_path: Path, seed: int) -> None:
     """Bits are flipped anywhere; all that comes is right, what does not come is lost, and the rest is there.
 
