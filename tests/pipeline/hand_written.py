@@ -60,9 +60,9 @@ class HandWritten:
         self._log.append(ticks, records)
         self._log.commit()
 
-    def vouch(self, tick: int) -> None:
-        """The tables learn that everything up to a tick was on disk."""
-        self._save(LEASES, Leased(tick + 1_000_000, tick))
+    def vouch(self, tick: int, silent: int = 0) -> None:
+        """The tables learn that everything up to a tick was on disk, and up to where no more comes."""
+        self._save(LEASES, Leased(max(tick, silent) + 1_000_000, tick, silent))
 
     def save(self) -> None:
         """The tables learn what is ``kept``."""

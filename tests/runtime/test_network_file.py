@@ -111,6 +111,7 @@ expire_after = "30d"
 cache_bytes = 10
 report_every_ms = 11
 silence_every_ms = 12
+vouch_every_ms = 13
 [[stream]]
 name = "orders"
 topics = ["orders/#", "trades/+"]
@@ -147,6 +148,9 @@ retain_bytes = "unlimited"
     assert settings.expire_after_ns == 30 * 86_400 * SECOND
     assert (settings.cache_bytes, settings.report_every_ns) == (10, 11 * MILLISECOND)
     assert settings.silence_every_ns == 12 * MILLISECOND
+    assert settings.vouch_every_ns is None, "nobody reads its logs"
+    file.write_text(file.read_text().replace('name = "b"', 'name = "b"\nreader = "127.0.0.1:7999"'))
+    assert read_network(file).settings("b", 2).vouch_every_ns == 13 * MILLISECOND
     assert settings.streams == (
         Stream("orders", ("orders/#", "trades/+"), Order.NONE),
         Stream(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
@@ -96,11 +98,31 @@ def test_a_log_that_is_begun_anew_between_two_files_is_noticed(
 
 def test_what_has_not_changed_is_not_copied_again(tmp_path: Path, tables: RealTables) -> None:
     write(tables, 1)
+    for path in tmp_path.iterdir():
+        os.utime(path, (1_000_000_000, 1_000_000_000))
     copy = TablesCopy(tmp_path)
     first = copy.read()
     assert copy.read() is first
     write(tables, 2)
     assert copy.read() is not first
+
+
+def test_what_has_just_changed_may_change_again_without_getting_another_time(
+    tmp_path: Path, tables: RealTables
+) -> None:
+    """The kernel's times have steps; it is told as of when the tables were these, and that must be true."""
+    before = time.time_ns()
+    write(tables, 1)
+    copy = TablesCopy(tmp_path)
+    copy.read()
+    assert before < copy.as_of < time.time_ns()
+    stamps = {path: path.stat() for path in tmp_path.iterdir()}
+    write(tables, 2)  # in the log, in place of what was there, or behind it
+    for path, found in stamps.items():
+        os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    newest = copy.read()
+    assert newest is not None
+    assert newest["t"][KEYS[0]] == (2).to_bytes(8, "big") * 1_000
 
 
 def test_no_tables_and_broken_ones_are_not_the_same(tmp_path: Path) -> None:

@@ -67,10 +67,10 @@ def test_a_crash_by_itself_loses_nothing_and_announces_nothing(down_ms: int) -> 
     assert not done.gaps("mine")
 
 
-def hasty(self: OwnPubend, now: Tick) -> Change | None:
+def hasty(self: OwnPubend, now: Tick, vouch_every: Tick | None = None) -> Change | None:
     """Where the log ends is said of what is on its way to the disk, too."""
     self.core.stable = self.core._last
-    return sound_lease(self, now)
+    return sound_lease(self, now, vouch_every)
 
 
 sound_lease = OwnPubend.next_lease

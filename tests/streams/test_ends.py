@@ -124,7 +124,7 @@ def test_what_is_known_of_each_log_by_its_folder() -> None:
         assert value is not None
         tables.setdefault(table, {})[key] = value
     ends = read_ends(tables)
-    assert ends == Ends(ends.rows, {"a@b/0": 7, "ü@b/0": 9}, {"a@b/0": 3})
+    assert ends == Ends(ends.rows, {"a@b/0": 7, "ü@b/0": 9}, {"a@b/0": 3}, {"a@b/0": 0, "ü@b/0": 0})
     assert ends.by_folder() == {"events-a@b%2F0": 7, "events-%C3%BC@b%2F0": 9, "matches-a@b%2F0": 3}
 
 

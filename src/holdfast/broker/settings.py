@@ -84,6 +84,9 @@ class Settings:
     silence_every_ns: int = (
         100 * MILLISECOND
     )  #: how often a pubend says that there is nothing new, for a while
+    vouch_every_ns: int | None = (
+        None  #: how often it says so on disk, for ever, to who reads logs; None: never
+    )
     report_every_ns: int = 250 * MILLISECOND  #: how often what was delivered and acknowledged is told (R1.30)
     cache_bytes: int = 64 * 1024 * 1024  #: of events of one pubend kept in memory
     expire_after_ns: int | None = (

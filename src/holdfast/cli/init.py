@@ -126,6 +126,8 @@ topics = ["#"]
 #report_every_ms = 250
 # How often a log that has nothing new says so.
 #silence_every_ms = 100
+# How often it says so on disk, if its broker has a reader: by that windows of 'holdfast derive' end on idle streams.
+#vouch_every_ms = 5000
 
 
 # How events of reliable streams are known to be safe. The same for all brokers.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -37,7 +37,7 @@ BOTH: Final = (
     "localSegments",
 )
 BATCH: Final = (*BOTH, "endingOffsets", "endingTimestamp")
-STREAMING: Final = (*BOTH, "maxEventsPerTrigger", "maxBytesPerTrigger", "subscription")
+STREAMING: Final = (*BOTH, "maxEventsPerTrigger", "maxBytesPerTrigger", "subscription", "inStep")
 
 PARTITIONS_MAX: Final = 10_000
 
@@ -65,6 +65,7 @@ class Options:
     bytes_max: int | None
     subscription: str | None
     is_start_given: bool  #: else a subscription that is there goes on where it is
+    in_step: bool  #: batches end at one moment for all pubends (``in_step``)
 
 
 def read_options(given: Mapping[str, str], allowed: tuple[str, ...]) -> Options:
@@ -92,6 +93,7 @@ def read_options(given: Mapping[str, str], allowed: tuple[str, ...]) -> Options:
         said.number("maxBytesPerTrigger", 2**63 - 1),
         said.subscription(),
         "startingOffsets" in said.text or "startingTimestamp" in said.text,
+        said.in_step(columns),
     )
 
 
@@ -155,6 +157,17 @@ class _Said:
         except InvalidOption as error:
             raise BadOption("subscription", str(error)) from error
         return name
+
+    def in_step(self, columns: Sequence[str] | None) -> bool:
+        if not self.flag("inStep"):
+            return False
+        if columns is not None and not {"kind", "accepted"} <= set(columns):
+            raise BadOption("columns", "lacks kind or accepted, and inStep needs both")
+        if self.source() == "lake":
+            raise BadOption(
+                "readFrom", "is lake, and inStep is true: only logs know what cannot come any more"
+            )
+        return True
 
     def source(self) -> From:
         match self.choice("readFrom", ("auto", "log", "lake"), "auto"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 from holdfast.pipeline.pages import Page
-from holdfast.pipeline.ranges import End
+from holdfast.pipeline.ranges import End, Silence
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest
 
-__all__ = ["From", "Origin"]
+__all__ = ["From", "Logs", "Origin"]
 
 #: The logs, the lake, or both: the lake where the logs have forgotten.
 From = Literal["auto", "log", "lake"]
@@ -25,3 +25,10 @@ class Origin(Protocol):
 
     def page(self, request: ReadRequest) -> Page:
         """Rows."""
+
+
+class Logs(Origin, Protocol):
+    """The logs of one broker, which know more than a table: what cannot come any more."""
+
+    def silence(self, stream: str) -> Silence:
+        """Up to where."""

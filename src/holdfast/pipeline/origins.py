@@ -11,12 +11,13 @@ from pathlib import Path
 
 from holdfast.errors import EnvironmentsFault
 from holdfast.messages.streams import Guarantee
+from holdfast.messages.ticks import ORIGIN
 from holdfast.pipeline.errors import BadOption, NoPubend
 from holdfast.pipeline.lake.auto import AutoRanges, joined_ends
 from holdfast.pipeline.lake.ranges import LakeRanges
-from holdfast.pipeline.origin import From, Origin
+from holdfast.pipeline.origin import From, Logs, Origin
 from holdfast.pipeline.pages import Page, reach, read_page
-from holdfast.pipeline.ranges import End, Ranges
+from holdfast.pipeline.ranges import End, Ranges, Silence
 from holdfast.pipeline.remote import RemoteRanges
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest
 from holdfast.runtime.addresses import Address
@@ -39,6 +40,10 @@ class LocalRanges:
         """How far they go."""
         return self._ranges.ends(stream)
 
+    def silence(self, stream: str) -> Silence:
+        """Up to where no more comes."""
+        return self._ranges.silence(stream)
+
     def reach(self, request: ReachRequest) -> ReachAnswer:
         """How far so many events go."""
         return reach(self._ranges, request)
@@ -56,6 +61,7 @@ class Origins:
     places: dict[str, Address | Path]
     table: Path | None = None
     _open: dict[str, Origin] = field(default_factory=dict)
+    _logs: dict[str, Logs] = field(default_factory=dict)
     _lake: LakeRanges | None = None
 
     def __getstate__(self) -> tuple[str, dict[str, Address | Path], Path | None]:
@@ -63,7 +69,7 @@ class Origins:
 
     def __setstate__(self, state: tuple[str, dict[str, Address | Path], Path | None]) -> None:
         self.stream, self.places, self.table = state
-        self._open = {}
+        self._open, self._logs = {}, {}
         self._lake = None
 
     @property
@@ -96,6 +102,13 @@ class Origins:
         }
         return logged if self.lake is None else joined_ends(logged, self.lake.ends(self.stream))
 
+    def silence(self) -> Silence:
+        """Up to where no more events come at any broker; the lake alone never says so."""
+        found = [self._log(broker, place).silence(self.stream) for broker, place in self.places.items()]
+        logged = {pubend: end for each in found for pubend, end in each.pubends.items()}
+        pubends = logged if self.lake is None else joined_ends(logged, self.lake.ends(self.stream))
+        return Silence(min((each.upto for each in found), default=ORIGIN), pubends)
+
     def reachable(self) -> tuple[dict[str, End], dict[str, EnvironmentsFault]]:
         """How far the logs go; and by broker what is wrong with those that do not say."""
         found: dict[str, End] = {}
@@ -107,12 +120,13 @@ class Origins:
                 problems[broker] = problem
         return found, problems
 
-    def _log(self, broker: str, place: Address | Path) -> Origin:
+    def _log(self, broker: str, place: Address | Path) -> Logs:
         """Who is asked of a broker's log."""
-        key = f"log of {broker}"
-        if key not in self._open:
-            self._open[key] = LocalRanges(place) if isinstance(place, Path) else RemoteRanges(broker, place)
-        return self._open[key]
+        if broker not in self._logs:
+            self._logs[broker] = (
+                LocalRanges(place) if isinstance(place, Path) else RemoteRanges(broker, place)
+            )
+        return self._logs[broker]
 
 
 def network_at(path: Path) -> Network:

@@ -7,6 +7,9 @@ and nothing is written, so the broker does not notice.
 What is not there any more comes in its place, as the ``Lost`` a subscriber would hear of: released with its reason,
 damaged, restored from a backup. Everything else of a range that is no event is silence. The log may be chopped while it
 is read; what went under a scan is looked up again, and is lost too.
+
+How far nothing more can come is known, too (``silence``): by what each pubend has promised on disk, and, of pubends
+that are not there yet, by the clock, which is the broker's: a pubend is saved before it takes its first event.
 """
 
 from __future__ import annotations
@@ -33,12 +36,15 @@ from holdfast.streams.pubend_names import stream_in
 from holdfast.streams.store_events import DAMAGED
 from holdfast.streams.store_reads import Row, losses
 
-__all__ = ["End", "Piece", "Ranges"]
+__all__ = ["End", "Piece", "Ranges", "Silence"]
 
 #: What a scan comes upon: events under their ticks, or ticks that are gone.
 Piece = Batch | Lost
 
 WINDOW_BYTES: Final = 1 << 20
+
+#: By so much a broker's clock may be behind ours; it looks at it every second, and a millisecond is not worth telling.
+CLOCK_TICKS: Final = 5_000
 
 
 class End(NamedTuple):
@@ -49,12 +55,23 @@ class End(NamedTuple):
     last: Tick
 
 
+class Silence(NamedTuple):
+    """Of a stream: up to here no event comes that is not there; and how far its pubends can be read, at least so far.
+
+    What is read behind the last event is silence.
+    """
+
+    upto: Tick
+    pubends: dict[str, End]
+
+
 class _Snapshot(NamedTuple):
     """A pubend as of now; ``view`` is None if there is no log."""
 
     row: Row
     view: LogView | None
     stable: Tick  #: the last event that is known to have been on disk, whether or not it still is
+    silent: Tick  #: no other comes up to here
 
     @property
     def gone(self) -> Tick:
@@ -71,6 +88,15 @@ class _Snapshot(NamedTuple):
             if after <= last:
                 last = max(last, upto)
         return last
+
+    @property
+    def decided(self) -> Tick:
+        """The same, and the silence behind it: so far it can be read, and will always be the same."""
+        return max(self.last, self.silent)
+
+    @property
+    def end(self) -> End:
+        return End(self.row.incarnation, self.gone, self.last)
 
     def losses(self, after: Tick, upto: Tick) -> list[Lost]:
         """What is known to be gone in a range, ascending."""
@@ -96,14 +122,24 @@ class Ranges:
 
         :raises DiskFailed: if the folder cannot be read.
         """
-        found: dict[str, End] = {}
         with self._lock:
-            ends = self._known()
-            for pubend in sorted(ends.rows):
-                if stream_in(pubend) == stream:
-                    snapshot = self._snapshot(pubend, ends)
-                    found[pubend] = End(snapshot.row.incarnation, snapshot.gone, snapshot.last)
-        return found
+            return {pubend: each.end for pubend, each in self._of(stream).items()}
+
+    def silence(self, stream: str) -> Silence:
+        """Up to where the pubends of a stream, those that are here and those to come, are silent or can be read.
+
+        :raises DiskFailed: if the folder cannot be read.
+        """
+        with self._lock:
+            found = self._of(stream)
+            now = self._tables.as_of // 1_000 - CLOCK_TICKS
+        upto = min([now, *(each.decided for each in found.values())])
+        ends = {pubend: each.end._replace(last=each.decided) for pubend, each in found.items()}
+        return Silence(max(upto, ORIGIN), ends)
+
+    def _of(self, stream: str) -> dict[str, _Snapshot]:
+        ends = self._known()
+        return {each: self._snapshot(each, ends) for each in sorted(ends.rows) if stream_in(each) == stream}
 
     def incarnation(self, pubend: str) -> int:
         """That of the log as it is now."""
@@ -119,8 +155,8 @@ class Ranges:
         :raises DiskFailed: if the folder cannot be read.
         """
         snapshot = self._now(pubend)
-        if upto > snapshot.last:
-            problem = f"{pubend} is stable up to {snapshot.last}, and {upto} was asked for"
+        if upto > snapshot.decided:
+            problem = f"{pubend} is stable up to {snapshot.decided}, and {upto} was asked for"
             raise NotStable(problem)
         known = deque(snapshot.losses(after, upto))
         lost_through = ORIGIN
@@ -162,6 +198,7 @@ class Ranges:
     def _snapshot(self, pubend: str, ends: Ends) -> _Snapshot:
         """The log is looked at after the tables: what they vouch for has been there."""
         row, vouched = ends.rows[pubend], ends.events.get(pubend, ORIGIN)
+        silent = ends.silent.get(pubend, ORIGIN)
         try:
             reader = self._readers.get(pubend)
             if reader is None:
@@ -170,8 +207,8 @@ class Ranges:
             reader.refresh(vouched)
         except NoLog:
             self._readers.pop(pubend, None)
-            return _Snapshot(row, None, vouched)
-        return _Snapshot(row, reader.view, reader.stable)
+            return _Snapshot(row, None, vouched, silent)
+        return _Snapshot(row, reader.view, reader.stable, silent)
 
 
 def _around(batch: Batch, lost_through: Tick, known: deque[Lost]) -> Iterator[Piece]:

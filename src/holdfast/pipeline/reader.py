@@ -37,6 +37,8 @@ from holdfast.pipeline.requests import (
     ReachRequest,
     ReadAnswer,
     ReadRequest,
+    SilenceAnswer,
+    SilenceRequest,
     read_request,
 )
 from holdfast.runtime import logs
@@ -71,6 +73,8 @@ def _answer(ranges: Ranges, line: bytes) -> bytes:
     match request:
         case EndsRequest(stream):
             return _encode(EndsAnswer(ranges.ends(stream))) + b"\n"
+        case SilenceRequest(stream):
+            return _encode(SilenceAnswer(*ranges.silence(stream))) + b"\n"
         case ReachRequest():
             return _encode(reach(ranges, request)) + b"\n"
         case ReadRequest():

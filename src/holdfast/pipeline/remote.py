@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from holdfast.pipeline.errors import ReaderUnreachable, told
 from holdfast.pipeline.pages import Page
-from holdfast.pipeline.ranges import End
+from holdfast.pipeline.ranges import End, Silence
 from holdfast.pipeline.requests import (
     EndsAnswer,
     EndsRequest,
@@ -25,6 +25,8 @@ from holdfast.pipeline.requests import (
     ReadAnswer,
     ReadRequest,
     Request,
+    SilenceAnswer,
+    SilenceRequest,
 )
 from holdfast.runtime.addresses import Address, words_of
 
@@ -37,7 +39,7 @@ PAUSE_SECONDS: Final = 0.25
 LINE_BYTES_MAX: Final = 16 << 20
 
 _encode: Final = msgspec.json.Encoder().encode
-_Answer = TypeVar("_Answer", EndsAnswer, ReachAnswer, ReadAnswer)
+_Answer = TypeVar("_Answer", EndsAnswer, SilenceAnswer, ReachAnswer, ReadAnswer)
 
 
 class _Again(Exception):
@@ -55,6 +57,11 @@ class RemoteRanges:
     def ends(self, stream: str) -> dict[str, End]:
         """As ``Ranges.ends``; raises what the reader tells of, and ``ReaderUnreachable``."""
         return self._ask(EndsRequest(stream), EndsAnswer)[0].pubends
+
+    def silence(self, stream: str) -> Silence:
+        """As ``Ranges.silence``."""
+        answer = self._ask(SilenceRequest(stream), SilenceAnswer)[0]
+        return Silence(answer.upto, answer.pubends)
 
     def reach(self, request: ReachRequest) -> ReachAnswer:
         """As ``pages.reach``."""

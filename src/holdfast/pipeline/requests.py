@@ -6,6 +6,9 @@ many bytes as that line says. So whoever asked knows when an answer is not whole
     {"what": "ends", "stream": "orders"}
     {"pubends": {"orders@lisbon/0": [1, 0, 1731700000000000]}}              incarnation, first, last
 
+    {"what": "silence", "stream": "orders"}
+    {"upto": 1731700005000000, "pubends": {"orders@lisbon/0": [1, 0, 1731700000000000]}}
+
     {"what": "read", "stream": …, "pubend": …, "after": 0, "upto": 1731700000000000, "columns": ["tick", "a"], …}
     {"bytes": 4711, "covered": 1731600000000000, "told": 1731600000000000}    and 4711 bytes
 
@@ -36,6 +39,8 @@ __all__ = [
     "ReadAnswer",
     "ReadRequest",
     "Request",
+    "SilenceAnswer",
+    "SilenceRequest",
     "read_request",
 ]
 
@@ -55,6 +60,21 @@ class EndsRequest(msgspec.Struct, frozen=True, tag_field="what", tag="ends", for
 class EndsAnswer(msgspec.Struct, frozen=True):
     """By pubend."""
 
+    pubends: dict[str, End]
+
+
+class SilenceRequest(
+    msgspec.Struct, frozen=True, tag_field="what", tag="silence", forbid_unknown_fields=True
+):
+    """Up to where no more events of a stream come at this broker."""
+
+    stream: str
+
+
+class SilenceAnswer(msgspec.Struct, frozen=True):
+    """So far; and how far its pubends go, by name."""
+
+    upto: Tick
     pubends: dict[str, End]
 
 
@@ -108,7 +128,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     problem: str
 
 
-Request = EndsRequest | ReadRequest | ReachRequest
+Request = EndsRequest | SilenceRequest | ReadRequest | ReachRequest
 
 _decoder: Final[msgspec.json.Decoder[Request]] = msgspec.json.Decoder(Request)
 
@@ -122,6 +142,6 @@ def read_request(line: bytes) -> Request:
         request = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"no request: {error}") from error
-    if not isinstance(request, EndsRequest) and request.after > request.upto:
+    if isinstance(request, ReadRequest | ReachRequest) and request.after > request.upto:
         raise BadRequest(f"the range ({request.after}, {request.upto}] ends before it begins")
     return request

@@ -28,6 +28,7 @@ from pyspark.sql.types import StructType
 from holdfast.pipeline.columns import Shape, declared, shape_of, spark_ddl
 from holdfast.pipeline.errors import BadOption
 from holdfast.pipeline.homes import homes_of
+from holdfast.pipeline.in_step import InStepReader
 from holdfast.pipeline.options import BATCH, STREAMING, Options, read_options
 from holdfast.pipeline.origins import Origins, origins_of
 from holdfast.pipeline.planning import TickRange, placed, ranges_between
@@ -78,7 +79,7 @@ class HoldfastSource(DataSource):
         """Of a stream."""
         options = read_options(self.options, STREAMING)
         _check_schema(schema, options.shape)
-        return HoldfastStreamReader(options)
+        return InStepReader(options) if options.in_step else HoldfastStreamReader(options)
 
 
 class HoldfastReader(DataSourceReader):

@@ -31,7 +31,7 @@ from holdfast.pipeline.reading import task_of
 from holdfast.pipeline.requests import ReachRequest
 from holdfast.streams.checkpoint_token import Place, Token
 
-__all__ = ["HoldfastStreamReader", "limited"]
+__all__ = ["TOKEN", "HoldfastStreamReader", "limited", "places_of"]
 
 TOKEN: Final = "token"
 UNLIMITED: Final = 2**63 - 1
@@ -73,17 +73,14 @@ class HoldfastStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Mapping[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
         """As far as the limit goes; the start itself, if there is nothing new."""
         token = Token.parse(start[TOKEN])
-        if self._acknowledging is not None:
-            self._acknowledging.acknowledge(
-                token
-            )  # what is before it is done with, and may never be committed
+        self.acknowledge(token)  # what is before it is done with, and may never be committed
         ends = self._origins.ends()
         last = {pubend: end.last for pubend, end in ends.items()}
         if self._target is not None:
             last = {pubend: min(tick, last.get(pubend, tick)) for pubend, tick in self._target.items()}
-        begin = _places(start)
+        begin = places_of(start)
         if not isinstance(limit, ReadAllAvailable):
-            last = limited(self._origins, begin, last, *self._limits(limit))
+            last = limited(self._origins, begin, last, *self.limits(limit))
         for pubend, tick in last.items():
             if tick > begin.get(pubend, ORIGIN):
                 token = token.advanced(pubend, Place(ends[pubend].incarnation, tick))
@@ -91,10 +88,14 @@ class HoldfastStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Mapping[str, str]) -> None:
         """Everything up to here is done with."""
-        if self._acknowledging is not None:
-            self._acknowledging.acknowledge(Token.parse(end[TOKEN]))
+        self.acknowledge(Token.parse(end[TOKEN]))
 
-    def _limits(self, limit: ReadLimit) -> tuple[int, int]:
+    def acknowledge(self, upto: Token) -> None:
+        """Say so, if this is a durable subscriber."""
+        if self._acknowledging is not None:
+            self._acknowledging.acknowledge(upto)
+
+    def limits(self, limit: ReadLimit) -> tuple[int, int]:
         """Events and bytes."""
         events = limit.max_rows if isinstance(limit, ReadMaxRows) else self._options.events_max
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.bytes_max
@@ -102,7 +103,7 @@ class HoldfastStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> Sequence[InputPartition]:
         """One for each range."""
-        ranges = ranges_between(_places(start), _places(end), self._options.min_partitions)
+        ranges = ranges_between(places_of(start), places_of(end), self._options.min_partitions)
         return [InputPartition(each) for each in ranges]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -116,7 +117,8 @@ def _acknowledging_of(options: Options) -> Acknowledging | None:
     return Acknowledging(network_at(options.network), options.stream, options.subscription, options.filter)
 
 
-def _places(offset: Mapping[str, str]) -> dict[str, Tick]:
+def places_of(offset: Mapping[str, str]) -> dict[str, Tick]:
+    """By pubend, how far an offset is."""
     return {pubend: place.tick for pubend, place in Token.parse(offset[TOKEN]).items()}
 
 

@@ -98,11 +98,13 @@ class Network:
 
     def settings(self, name: str, incarnation: int) -> Settings:
         """What the broker of this name is told; KeyError if there is none."""
-        self.broker(name)
+        common = dict(self.common)
+        if self.broker(name).reader is None:  # nobody would read it
+            common["vouch_every_ns"] = None
         root = next(entry.name for entry in self.brokers if entry.parent is None)
         streams = tuple(each.stream(root) for each in self.streams)
         names = tuple(entry.name for entry in self.brokers)
-        return Settings(name, incarnation, tuple(self._places(name)), streams, brokers=names, **self.common)
+        return Settings(name, incarnation, tuple(self._places(name)), streams, brokers=names, **common)
 
     def beside(self, name: str) -> list[BrokerEntry]:
         """The brokers beside one in the tree: its parent, then its children in the order of the file."""

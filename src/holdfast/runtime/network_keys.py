@@ -36,6 +36,8 @@ DELTA_MAX: Final = 16  #: an event names the 3δ+1 nodes it passed last, and mes
 #: What is held is let go so much later than it could be. Scenarios wait a second, as their traces are read by people;
 #: a network that carries traffic would hold a second's worth of it in every queue.
 DACK_EVERY_MS: Final = 100
+#: A small write to each broker's disk; so long a window of `holdfast derive` stays open on an idle stream.
+VOUCH_EVERY_MS: Final = 5_000
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -223,6 +225,9 @@ TABLES: Final[dict[str, dict[str, Key]]] = {
         "cache_bytes": _limit(Settings, "cache_bytes"),
         "report_every_ms": _duration("report_every_ns"),
         "silence_every_ms": _duration("silence_every_ns"),
+        "vouch_every_ms": Key(
+            _whole(1, DAY_MS, " of milliseconds", MILLISECOND), VOUCH_EVERY_MS, "vouch_every_ns"
+        ),
     },
     "lake": {"path": Key(Kind(_text), "lake")},
     "limits": {

@@ -10,6 +10,7 @@ Whoever wants to compare tables with logs reads the tables first: a broker saves
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,8 @@ __all__ = ["TablesCopy"]
 ATTEMPTS: Final = 5
 _LOG: Final = f"{TABLES_FILE}-wal"
 _SALT: Final = slice(16, 24)  #: in the log's header
+#: A file that was changed less long ago may change again without getting another time: the kernel's has steps.
+_SETTLED_NS: Final = 50_000_000
 
 #: What of two files has to be the same for their content to be: size and time of change.
 _Look = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -37,6 +40,7 @@ class TablesCopy:
         self._folder = folder
         self._seen: _Look | None = None
         self._tables: Mapping[str, Mapping[str, bytes]] | None = None
+        self.as_of = 0  #: what was saved by then is in what was read last; in nanoseconds since 1970
 
     def read(self) -> Mapping[str, Mapping[str, bytes]] | None:
         """All rows by table; None if there are no tables. If they cannot be read now, those of the last time.
@@ -45,10 +49,12 @@ class TablesCopy:
         """
         problem: Exception | None = None
         for _ in range(ATTEMPTS):
-            look = self._look()
+            at, look = time.time_ns(), self._look()
             if look[0] is None:
+                self.as_of = at
                 return None
             if look == self._seen:
+                self.as_of = at
                 return self._tables
             try:
                 found = self._copied()
@@ -56,7 +62,7 @@ class TablesCopy:
                 problem = error  # perhaps they were changing
                 continue
             if found is not None:
-                self._seen, self._tables = look, found
+                self._seen, self._tables, self.as_of = look if _is_settled(look, at) else None, found, at
                 return found
         if self._tables is None:
             raise DiskFailed(TABLES_FILE, f"no copy could be read: {problem or 'it is written all the time'}")
@@ -91,3 +97,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_size, found.st_mtime_ns
+
+
+def _is_settled(look: _Look, at: int) -> bool:
+    return all(stamp is None or stamp[1] < at - _SETTLED_NS for stamp in look)

@@ -5,6 +5,10 @@ the log itself cannot tell (docs/storage.md). So where it ended is saved to the 
 of a pubend that is done with its lease, about once a second while there are events; for a filtering log with whatever
 is saved. A log that ends below that has lost something, however much it looks as if that had never been whole.
 
+With its lease a pubend saves up to where it is silent. That is a promise for ever, whoever reads it: this life gives no
+tick up to there any more, and the next begins above the lease. Pubends of a broker whose logs are read by others save
+that while nothing happens, too: for them silence is news.
+
     pubends       by pubend: what it keeps (``pubend.Kept``), among that up to where its publishers' marks go
     leases        by pubend: ``Leased``
     match_ends    by pubend: how many records its filtering log had
@@ -49,10 +53,11 @@ MATCHES: Final = "matches-"
 
 
 class Leased(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a pubend saves while there are events."""
+    """What a pubend saves while there are events, or somebody wants to know that there are none."""
 
     lease: Tick  #: silence may be asserted so far
     stable: Tick = ORIGIN  #: the last event that was on disk by then
+    silent: Tick = ORIGIN  #: no event comes up to here that was not on disk by then
 
 
 _R = TypeVar("_R", Row, Leased, int)
@@ -67,6 +72,7 @@ class Ends:
     rows: dict[str, Row]
     events: dict[str, Tick]  #: up to here there were events on disk
     matches: dict[str, int]  #: so many records were on disk
+    silent: dict[str, Tick]  #: up to here no more events come
 
     def by_folder(self) -> dict[str, int]:
         """The last index of each log, by its folder."""
@@ -94,7 +100,8 @@ def read_ends(tables: Mapping[str, Mapping[str, bytes]]) -> Ends:
     ends = {pubend: row.upto for pubend, row in rows.items()}
     for pubend, leased in leases.items():
         ends[pubend] = max(leased.stable, ends.get(pubend, ORIGIN))
-    return Ends(rows, ends, _read(tables, MATCH_ENDS, int))
+    silent = {pubend: leased.silent for pubend, leased in leases.items()}
+    return Ends(rows, ends, _read(tables, MATCH_ENDS, int), silent)
 
 
 def _read(tables: Mapping[str, Mapping[str, bytes]], table: str, kind: type[_R]) -> dict[str, _R]:

@@ -293,11 +293,15 @@ class Pubend:
 
     # Silence
 
-    def silent_upto(self, now: int) -> int:
-        """Every tick up to this one is an event that is stable, lost, or silent for ever."""
+    def silent_upto(self, now: int, lease: int | None = None) -> int:
+        """Every tick up to this one is an event that is stable, lost, or silent for ever.
+
+        With a ``lease`` that is not on disk yet it is to be told with that lease, or not at all.
+        """
+        lease = self.lease if lease is None else lease
         if self._appended:  # what is not stable may be lost, and its tick with it
-            return min(self._appended[0].ticks[0] - 1, max(self.stable, self.lease))
-        upto = max(self.stable, min(now, self.lease))
+            return min(self._appended[0].ticks[0] - 1, max(self.stable, lease))
+        upto = max(self.stable, min(now, lease))
         self._last = max(self._last, upto)
         return upto
 

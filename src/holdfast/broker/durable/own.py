@@ -250,16 +250,21 @@ class OwnPubend:
         self.course.learn(Items(self.core.name, ABSOLUTE, [after], [upto], [None]))
         return True
 
-    def next_lease(self, now: Tick) -> Change | None:
+    def next_lease(self, now: Tick, vouch_every: Tick | None = None) -> Change | None:
         """A lease to be saved, if there is something to tell, and with it where the log ends; then ``on_leased``.
 
-        Where it ends is saved without a new lease, too, if a clock was set and none is wanted for long.
+        Where it ends is saved without a new lease, too, if a clock was set and none is wanted for long. With
+        ``vouch_every`` there is something to tell so long after the last one: that nothing has happened.
         """
-        lease = self.core.lease_wanted(now) if self._active_at else None
-        is_due = self.core.stable > self._end and abs(now - self._leased_at) > END_EVERY
+        since = abs(now - self._leased_at)
+        is_vouched_for = vouch_every is not None and since >= vouch_every
+        lease = self.core.lease_wanted(now) if self._active_at or is_vouched_for else None
+        is_due = is_vouched_for or (self.core.stable > self._end and since > END_EVERY)
         if self._leasing is not None or (lease is None and not is_due):
             return None
-        self._leasing = Leased(lease or self.core.lease, max(self.core.stable, self._end))
+        lease = lease or self.core.lease
+        silent = self.core.silent_upto(now, lease)
+        self._leasing = Leased(lease, max(self.core.stable, self._end), silent)
         self._leased_at = now
         return change(LEASES, self.core.name, self._leasing)
 

@@ -449,10 +449,11 @@ class DurablePlane:
 
     def _tick(self) -> None:
         """From time to time: silence, leases, repetitions, and what waits for them."""
+        vouch_every = self._settings.vouch_every_ns
         for own in self.own.values():
             if own.be_silent(self.clock):
                 self.touch(own.course)
-            lease = own.next_lease(self.clock)
+            lease = own.next_lease(self.clock, None if vouch_every is None else vouch_every // 1_000)
             if lease is not None:
                 self.saving.add(lease, then=own.on_leased)
         for course in self.courses.values():
