@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,20 +52,20 @@ async def performed(points: Sequence[str], folder: Path, *, with_brokers: bool =
         for point in points:
             driver = _started(brokers, checkpoint, point)
             try:
-                await _wait(lambda: (folder / point).exists() or driver.poll() is not None)  # noqa: B023
+                await wait_until(lambda: (folder / point).exists() or driver.poll() is not None)  # noqa: B023
                 if driver.poll() is not None:
                     return [f"the driver ended before {point}: {(folder / 'driver.log').read_text()[-3000:]}"]
             finally:
-                _kill(driver)
+                kill_driver(driver)
             if with_brokers:
                 for name in NAMES:
                     brokers.kill(name)
                 await brokers.start(*NAMES)
         driver = _started(brokers, checkpoint, "none")
         try:
-            await _wait(lambda: driver.poll() is not None)
+            await wait_until(lambda: driver.poll() is not None)
         finally:
-            _kill(driver)
+            kill_driver(driver)
         if driver.returncode:
             return [f"the last driver failed: {(folder / 'driver.log').read_text()[-3000:]}"]
         return await _judged(brokers)
@@ -95,7 +95,7 @@ async def _publish(brokers: Brokers) -> None:
         found = origins.ends()
         return all(each in found and found[each].last >= tick for each, tick in ends.items())
 
-    await _wait(are_read)
+    await wait_until(are_read)
 
 
 def _started(brokers: Brokers, checkpoint: Path, point: str) -> subprocess.Popen[bytes]:
@@ -110,7 +110,7 @@ def _started(brokers: Brokers, checkpoint: Path, point: str) -> subprocess.Popen
         )
 
 
-def _kill(driver: subprocess.Popen[bytes]) -> None:
+def kill_driver(driver: subprocess.Popen[bytes]) -> None:
     """With everything it has started: Java, and the processes of tasks."""
     for process in (*_below(driver.pid), driver.pid):
         with suppress(ProcessLookupError):
@@ -127,8 +127,8 @@ def _below(process: int) -> list[int]:
     return [*children, *(each for child in children for each in _below(child))]
 
 
-async def _wait(is_so: object) -> None:
-    assert callable(is_so)
+async def wait_until(is_so: Callable[[], bool]) -> None:
+    """Ask again and again, beside the loop."""
     async with asyncio.timeout(PATIENCE_S):
         while not await asyncio.to_thread(is_so):
             await asyncio.sleep(0.05)

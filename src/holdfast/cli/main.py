@@ -37,6 +37,7 @@ COMMANDS: Final = (
     "log",
     "lake",
     "history",
+    "derive",
     "puppet",
     "audit",
     "report",

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 from holdfast.pipeline.errors import BadOption
 from holdfast.streams.epochs import VERSION_MAX
 
-__all__ = ["BATCH_SINK", "STREAM_SINK", "SinkOptions", "read_sink_options"]
+__all__ = ["BATCH_SINK", "STREAM_SINK", "VALUES", "VALUE_WORDS", "SinkOptions", "read_sink_options"]
 
 STREAM_SINK: Final = ("network", "stream", "topic", "topicColumn", "attributesColumn", "payloadColumn")
 BATCH_SINK: Final = (*STREAM_SINK, "txnAppId", "txnVersion")
@@ -37,8 +37,8 @@ BATCH_SINK: Final = (*STREAM_SINK, "txnAppId", "txnVersion")
 SPARKS: Final = ("checkpointlocation", "queryname")
 
 _INTS: Final = (ByteType, ShortType, IntegerType, LongType)
-_VALUES: Final = (BooleanType, *_INTS, FloatType, DoubleType, StringType, BinaryType, NullType)
-_VALUE_WORDS: Final = "BOOLEAN, BIGINT or smaller, DOUBLE, FLOAT, STRING or BINARY"
+VALUES: Final = (BooleanType, *_INTS, FloatType, DoubleType, StringType, BinaryType, NullType)
+VALUE_WORDS: Final = "BOOLEAN, BIGINT or smaller, DOUBLE, FLOAT, STRING or BINARY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _check_column(
 
 
 def _check_attributes(said: Mapping[str, str], columns: Mapping[str, DataType]) -> None:
-    words = f"a VARIANT, or a STRUCT or MAP of {_VALUE_WORDS}"
+    words = f"a VARIANT, or a STRUCT or MAP of {VALUE_WORDS}"
     _check_column(said, "attributesColumn", columns, (StructType, MapType, VariantType), words)
     name = said.get("attributesColumn")
     kind = columns[name] if name is not None else None
@@ -134,9 +134,9 @@ def _check_attributes(said: Mapping[str, str], columns: Mapping[str, DataType]) 
         if not isinstance(kind.keyType, StringType):
             raise BadOption("attributesColumn", f"is {name!r}, whose names are no STRINGs")
     for field, each in inner.items():
-        if not isinstance(each, _VALUES):
+        if not isinstance(each, VALUES):
             problem = f"is {name!r}, in which {field} has the type {each.simpleString().upper()}"
-            raise BadOption("attributesColumn", f"{problem}; expected {_VALUE_WORDS}")
+            raise BadOption("attributesColumn", f"{problem}; expected {VALUE_WORDS}")
 
 
 def _version(text: str | None) -> int | None:
