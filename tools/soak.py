@@ -114,6 +114,12 @@ def everything() -> list[Soaked]:
     fed = "tests/real_lake.py"
     # Of each network all its events from the lake.
     lake = [Soaked("events from the lake, brokers killed, files vacuumed: exactly once", fed, 500_000, 5)]
+    # Four kills each of four checkpoints.
+    piped += [
+        Soaked(
+            "holdfast derive killed so often, brokers too: every window once", "tests/real_derive.py", 16, 4
+        )
+    ]
     return [
         *(lake if find_spec("deltalake") else []),
         *(piped if find_spec("pyspark") else []),

@@ -15,6 +15,7 @@
     │   ├── BadResult           bench/result: a file that is no result of an experiment
     │   ├── BadOption, BadRow, BadRequest, NoPubend    pipeline/errors: of Spark's source and sink, or of a log reader
     │   ├── NotInstalled        pipeline/errors: packages that are missing
+    │   ├── BadQuery, OtherCheckpoint    pipeline/derive/errors: a query that cannot be derived, or not from there
     │   ├── NoTable, ForeignTable, OtherType   pipeline/lake/errors: of a table; BadDeclaration   runtime/declarations
     │   ├── InvalidBatch        storage/block: records whose indexes do not increase, or that are too large
     │   └── InvalidUrl, InvalidOption, Closed                    client/errors; InvalidToken  streams/checkpoint_token
@@ -32,6 +33,7 @@
     │   ├── NotStable, Gap, CannotRead, ReaderUnreachable    pipeline/errors: between a log and a row
     │   ├── CannotPublish       pipeline/errors: rows that a broker does not have
     │   ├── LakeBusy, LakeFailed    pipeline/lake/errors: a table that somebody else writes, or nobody can
+    │   ├── Derailed            pipeline/derive/errors: a query that has ended by itself
     │   ├── CannotExecute       pipeline/preflight: executors that lack something
     │   ├── CannotPack          pipeline/packing: a package that executors need and that is not here
     │   ├── CannotStore         runtime/disk: a folder of ours that cannot be read or written now

@@ -145,6 +145,16 @@ def test_what_is_wrong_is_said_before_spark_is_started(
     assert said.count("\n") == 1
 
 
+def test_what_is_not_installed_is_named(
+    network: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("query.sql").write_text("SELECT a.i FROM orders")
+    monkeypatch.setattr("holdfast.pipeline.history.find_spec", lambda name: None)
+    assert main(["derive", "query.sql", "--into", "derived"]) == 2
+    said = capsys.readouterr().err
+    assert said == "holdfast: this needs pyspark, pyarrow and deltalake; pip install 'holdfast[spark]'\n"
+
+
 def test_a_broker_without_a_reader_is_named(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("query.sql").write_text("SELECT a.i FROM orders")
     network.write_text(NETWORK.replace("reader =", "admin ="))

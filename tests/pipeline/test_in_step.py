@@ -147,6 +147,16 @@ def test_a_limited_batch_ends_at_one_moment_too_and_every_event_comes_once(two: 
     assert sorted(found) == sorted(expected)
 
 
+def test_a_pubend_that_is_idle_takes_no_share_of_a_batch(two: Two) -> None:
+    two.lisbon.vouch(90, silent=100)
+    two.porto.vouch(25, silent=100)
+    reader = reader_of(two, maxEventsPerTrigger="4")
+    start = offset(30, lisbon=30, porto=30)
+    end = reader.latestOffset(start, ReadMaxRows(4))
+    assert end == offset(70, lisbon=70, porto=70)
+    assert len(rows_between(reader, start, end)) == 5
+
+
 def test_available_now_ends_at_the_moment_it_began(two: Two) -> None:
     two.lisbon.vouch(90, silent=100)
     two.porto.vouch(25, silent=100)

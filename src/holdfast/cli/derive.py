@@ -1,11 +1,10 @@
-"""`holdfast derive QUERY --into STREAM`: a query over streams, run for ever, published as a stream; `docs/derive.md`."""
+"""`holdfast derive QUERY --into STREAM`: a query over streams, run for ever, and published; see `docs/derive.md`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
@@ -17,13 +16,14 @@ from holdfast.cli.targets import network_file
 from holdfast.cli.termination import terminated_like_interrupted
 from holdfast.cli.words import counted, listed, plain
 from holdfast.errors import CallersFault, EnvironmentsFault
+from holdfast.pipeline.history import check_installed
 
 if TYPE_CHECKING:
     from holdfast.pipeline.derive.run import Batch, Wanted
 
 __all__ = ["add_arguments"]
 
-EVERY_SECONDS: Final = 10.0
+EVERY_SECONDS: Final = 2.0
 BATCH_EVENTS: Final = 100_000
 AGAIN_SECONDS: Final = 5.0
 
@@ -90,10 +90,8 @@ def add_arguments(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Derive, until it is done or interrupted."""
     text = decode(read_bytes(options.query), str(options.query), 1)
-    missing = [name for name in ("pyspark", "pyarrow", "deltalake") if find_spec(name) is None]
-    if missing:
-        raise Failure(f"this needs {listed(missing)}; pip install 'holdfast[spark]'")
     try:
+        check_installed("pyspark")
         with terminated_like_interrupted():
             return _interruptible(_wanted(options, text), options)
     except CallersFault as error:

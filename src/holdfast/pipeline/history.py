@@ -31,14 +31,15 @@ Moment = str | datetime
 _NEEDED: Final = ("pyarrow", "deltalake")
 
 
-def check_installed() -> None:
-    """What reads and writes tables is there.
+def check_installed(*others: str) -> None:
+    """What reads and writes tables is there, and what else is needed.
 
     :raises NotInstalled: naming what is missing.
     """
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [name for name in (*others, *_NEEDED) if find_spec(name) is None]
     if missing:
-        raise NotInstalled(f"this needs {' and '.join(missing)}; pip install 'holdfast[spark]'")
+        names = " and ".join([*([", ".join(missing[:-1])] if missing[1:] else []), missing[-1]])
+        raise NotInstalled(f"this needs {names}; pip install 'holdfast[spark]'")
 
 
 def history(

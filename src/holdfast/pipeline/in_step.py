@@ -30,7 +30,7 @@ from holdfast.pipeline.options import Options
 from holdfast.pipeline.planning import TickRange
 from holdfast.pipeline.ranges import Silence
 from holdfast.pipeline.reading import task_of
-from holdfast.pipeline.requests import ReachRequest
+from holdfast.pipeline.requests import ReachAnswer, ReachRequest
 from holdfast.pipeline.rows import SILENCE, RowBuilder
 from holdfast.pipeline.streaming import TOKEN, HoldfastStreamReader, places_of
 from holdfast.streams.checkpoint_token import Place, Token
@@ -75,16 +75,24 @@ class InStepReader(HoldfastStreamReader):
 
     def _cut(self, found: Silence, start: Mapping[str, str], limit: ReadLimit) -> Tick:
         """A moment before which there is not more than the limit, or one event of a pubend where that is more."""
-        begin, moment, upto = places_of(start), int(start[MOMENT]), found.upto
-        events, size = self.limits(limit)
-        for pubend, end in found.pubends.items():
-            after, last = max(begin.get(pubend, ORIGIN), moment), min(upto, end.last)
-            if after < last:
-                shares = len(found.pubends)
-                request = ReachRequest(pubend, after, last, -(-events // shares), -(-size // shares))
-                covered = self._origins.of(pubend).reach(request).covered
-                upto = covered if covered < last else upto
+        begin, moment = places_of(start), int(start[MOMENT])
+        after = {pubend: max(begin.get(pubend, ORIGIN), moment) for pubend in found.pubends}
+        busy = [pubend for pubend in after if self._reach(pubend, after, found, found.upto, 1, 1).events]
+        events, size = (-(-most // max(len(busy), 1)) for most in self.limits(limit))
+        upto = found.upto
+        for pubend in busy:
+            covered = self._reach(pubend, after, found, upto, events, size).covered
+            upto = min(upto, covered) if covered < found.pubends[pubend].last else upto
         return upto
+
+    def _reach(
+        self, pubend: str, after: Mapping[str, Tick], found: Silence, upto: Tick, events: int, size: int
+    ) -> ReachAnswer:
+        """How far so many events of a pubend go, up to a moment."""
+        begin, last = after[pubend], min(upto, found.pubends[pubend].last)
+        if begin >= last:
+            return ReachAnswer(last, 0, 0)
+        return self._origins.of(pubend).reach(ReachRequest(pubend, begin, last, events, size))
 
     def acknowledge(self, upto: Token) -> None:
         """Of silence behind the last event the broker that keeps the subscription may know nothing."""
