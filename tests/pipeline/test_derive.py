@@ -23,6 +23,8 @@ from kept_logs import keep_everything
 from durable_brokers import Brokers, brokers_in, patiently
 from holdfast.pipeline.derive import views
 from holdfast.pipeline.origins import origins_of
+from holdfast.runtime.kept_subscriptions import kept_subscriptions
+from holdfast.runtime.network_file import read_network
 from tested_spark import spark
 
 WINDOWS = """
@@ -177,3 +179,8 @@ async def test_what_is_there_is_done_once_and_the_next_time_what_came_since(
             "accepted": text_of(accepted[-1].tick),
             "dear": accepted[-1].price > 2003,
         }
+        kept = (await kept_subscriptions(read_network(brokers.file))).named("mine-orders")
+        assert kept is not None
+        assert accepted[-1].tick in [each["acknowledged"] for each in kept["places"]], (
+            "and no silence behind it"
+        )

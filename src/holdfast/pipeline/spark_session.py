@@ -75,7 +75,8 @@ def spark_session(master: str | None = None, archive: Path | None = None) -> Ite
         try:
             yield session
         finally:
-            session.stop()
+            with _said_to(folder / "said"):  # PySpark's own threads complain of Java's end
+                session.stop()
 
 
 def started(
