@@ -64,6 +64,8 @@ def test_what_is_asked_is_answered(written: HandWritten) -> None:
         remote = RemoteRanges("lisbon", address)
         assert remote.ends(STREAM) == {PUBEND: End(1, 0, 990)}
         assert remote.ends("other") == {}
+        assert remote.silence(STREAM) == (990, {PUBEND: End(1, 0, 990)})
+        assert remote.silence("other").pubends == {}
         assert remote.reach(ReachRequest(PUBEND, 0, 990, 5, 1 << 20)).covered == 50
         page = remote.page(ReadRequest(STREAM, PUBEND, 100, 990, ("tick",), filter="# WHERE i < 130"))
         table = pa.Table.from_batches(page.batches, page.schema)
