@@ -22,6 +22,8 @@ from kept_logs import keep_everything
 
 from durable_brokers import Brokers, brokers_in, patiently
 from holdfast.pipeline.derive import views
+from holdfast.pipeline.derive.errors import Derailed
+from holdfast.pipeline.derive.run import follow
 from holdfast.pipeline.origins import origins_of
 from holdfast.runtime.kept_subscriptions import kept_subscriptions
 from holdfast.runtime.network_file import read_network
@@ -182,3 +184,16 @@ async def test_what_is_there_is_done_once_and_the_next_time_what_came_since(
         assert accepted[-1].tick in [each["acknowledged"] for each in kept["places"]], (
             "and no silence behind it"
         )
+
+
+@patiently
+async def test_a_row_that_cannot_be_an_event_ends_the_query_with_what_is_wrong_with_it(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    await publish(brokers, "b1", "orders/a", range(5_000, 5_001))
+    text = "SELECT a.i, double('NaN') AS x FROM orders WHERE a.i = 5000"
+    with pytest.raises(Derailed, match=r"a row with the topic 'derived/x': attributes\.x: ") as caught:
+        async with deriving(wanted(brokers, tmp_path, text, "derived/x")) as running:
+            await asyncio.to_thread(follow, running.query, running.batches.append, running.stopping)
+    assert not caught.value.is_passing, "it would be the same again"
+    assert "\n" not in str(caught.value)

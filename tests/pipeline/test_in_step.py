@@ -17,6 +17,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 from hand_written import STREAM, HandWritten, events
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from holdfast.cli.main import main
 from holdfast.pipeline.errors import BadOption, NotStable
 from holdfast.pipeline.in_step import InStepReader
 from holdfast.pipeline.options import STREAMING, read_options
@@ -177,6 +178,25 @@ def test_what_comes_from_a_clock_that_is_behind_is_counted_at_the_moment_and_not
     start = offset(20, lisbon=20)
     rows = rows_between(reader, start, reader.latestOffset(start, EVERYTHING))
     assert [accepted for _, pubend, accepted in rows if pubend == PORTO] == [at(21), at(25)]
+
+
+def test_what_the_logs_have_forgotten_comes_from_the_lake_in_step_too(two: Two) -> None:
+    two.lisbon.vouch(90, silent=100)
+    two.porto.vouch(25, silent=100)
+    assert main(["lake", "run", "--once", "--local-segments", "--network", str(two.network)]) == 0
+    two.lisbon.release(50)
+    two.porto.release(25)
+    reader = reader_of(two)
+    end = reader.latestOffset(reader.initialOffset(), ReadMaxRows(100))
+    assert end == offset(100, lisbon=100, porto=100)
+    rows = rows_between(reader, reader.initialOffset(), end)
+    assert [accepted for kind, pubend, accepted in rows if (kind, pubend) == ("event", LISBON)] == [
+        at(tick) for tick in range(10, 100, 10)
+    ]
+    assert [accepted for kind, pubend, accepted in rows if (kind, pubend) == ("event", PORTO)] == [
+        at(15),
+        at(25),
+    ]
 
 
 def test_of_a_pubend_that_is_not_there_yet_the_clock_speaks(tmp_path: Path) -> None:
