@@ -21,6 +21,7 @@ from holdfast.cli.bench_durable import add_durable
 from holdfast.cli.bench_finding import add_results, check_results, put_result
 from holdfast.cli.bench_overlay import add_overlay
 from holdfast.cli.bench_peers import add_peers
+from holdfast.cli.bench_pipeline import add_pipeline
 from holdfast.cli.bench_sesdad import add_sesdad
 from holdfast.cli.failure import Failure
 from holdfast.cli.progress import progress
@@ -29,7 +30,7 @@ __all__ = ["add_arguments"]
 
 
 def add_arguments(commands: Any) -> None:
-    """`holdfast bench matching|network|overlay|sesdad|durable|peers …`."""
+    """`holdfast bench matching|network|overlay|sesdad|durable|peers|pipeline …`."""
     group = commands.add_parser("bench", help="measure")
     benchmarks = group.add_subparsers(title="benchmarks", required=True)
     matching = benchmarks.add_parser(
@@ -54,6 +55,7 @@ def add_arguments(commands: Any) -> None:
     add_sesdad(benchmarks)
     add_durable(benchmarks)
     add_peers(benchmarks)
+    add_pipeline(benchmarks)
     for benchmark in (matching, network):
         benchmark.add_argument("--json", action="store_true", help="one JSON object per measurement")
         benchmark.add_argument(

@@ -12,7 +12,7 @@ characters here, in bytes of UTF-8 where an event is made (``event.make_event``)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -23,7 +23,7 @@ from holdfast.events.event import DEFAULT_LIMITS, Event, Limits, make_event
 from holdfast.events.topic import canonical_topic, topic_levels
 from holdfast.events.value import INT_MAX, INT_MIN, Value, value_bytes
 
-__all__ = ["PackedEvent", "PackedReader", "pack", "unpack"]
+__all__ = ["PackedEvent", "PackedReader", "pack", "unpack", "unpack_all"]
 
 CONTENT_TYPE: Final = re.compile(r"([!-~]([ -~]*[!-~])?)?")
 FLOAT_MAX: Final = 1.7976931348623157e308
@@ -75,6 +75,17 @@ def unpack(data: bytes) -> PackedEvent:
     """
     try:
         return _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedEvent(str(error)) from error
+
+
+def unpack_all(data: Iterable[bytes]) -> list[PackedEvent]:
+    """The same of many.
+
+    :raises MalformedEvent: if one of them is no event.
+    """
+    try:
+        return list(map(_decode, data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEvent(str(error)) from error
 

@@ -9,30 +9,27 @@ matches gives small pages soon, not large ones late.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from holdfast.errors import FilterError, MalformedEvent
-from holdfast.events.packed import PackedEvent, unpack
+from holdfast.events.packed import unpack_all
 from holdfast.filters.evaluate import compile_filter
 from holdfast.filters.parse import parse_filter
 from holdfast.filters.subject import Subject
-from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Lost, Tick
 from holdfast.pipeline.columns import shape_of
 from holdfast.pipeline.errors import BadOption, BadRequest, Gap
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest
 from holdfast.pipeline.rows import GAP, SILENCE, RowBuilder
-from holdfast.streams.pubend import read_record
+from holdfast.streams.pubend import read_records
 from holdfast.streams.store_events import DAMAGED
 
 __all__ = ["Page", "reach", "read_page"]
 
-BATCH_ROWS: Final = 8_192
-BATCH_BYTES: Final = 4 << 20
 LOOKED_BYTES_MAX: Final = 64 << 20  #: looked through for one page
 
 
@@ -43,15 +40,6 @@ class Page(NamedTuple):
     batches: list[Any]
     covered: Tick
     told: Tick
-
-
-class _Event(NamedTuple):
-    """One record, read."""
-
-    tick: Tick
-    publication: Publication
-    event: PackedEvent
-    bytes: int  #: of the record
 
 
 def read_page(ranges: Ranges, request: ReadRequest) -> Page:
@@ -65,45 +53,98 @@ def read_page(ranges: Ranges, request: ReadRequest) -> Page:
         shape = shape_of(request.columns, request.attributes)
     except BadOption as error:
         raise BadRequest(str(error)) from error
-    matches = _matcher(request.filter)
     incarnation = ranges.incarnation(request.pubend)
-    rows = RowBuilder(shape, request.stream, request.pubend, incarnation)
-    batches: list[Any] = []
-    covered, told = request.after, request.after if request.told is None else request.told
-    events_left, bytes_left, looked = request.events, request.bytes, 0
-    for item in _read(ranges, request):
-        if isinstance(item, Lost):
-            covered = item.upto
-            if request.gaps == "fail":
-                problem = f"{request.pubend} has lost ({item.after}, {item.upto}]: {item.reason}"
-                raise Gap(problem)
-            if request.silence and told < item.after:
-                rows.add_other(SILENCE, told, item.after)
-            if request.gaps == "row":
-                rows.add_other(GAP, item.after, item.upto, item.reason)
-                events_left -= 1
-            told = item.upto
+    maker = _PageMaker(request, RowBuilder(shape, request.stream, request.pubend, incarnation))
+    for piece in ranges.scan(request.pubend, request.after, request.upto):
+        if isinstance(piece, Lost):
+            maker.lose(piece)
         else:
-            tick, publication, event, size = item
-            covered = tick
-            looked += size
-            if matches is None or matches(Subject(event)):
-                rows.add_event(told, tick, publication, event)
-                told = tick
-                events_left -= 1
-                bytes_left -= size
-        if len(rows) >= BATCH_ROWS or rows.bytes >= BATCH_BYTES:
-            batches.append(rows.batch())
-        if events_left <= 0 or bytes_left <= 0 or looked >= LOOKED_BYTES_MAX:
-            break
-    else:
-        covered = request.upto
-    if covered == request.upto and told < covered and request.silence:
-        rows.add_other(SILENCE, told, covered)
-        told = covered
-    if len(rows):
-        batches.append(rows.batch())
-    return Page(rows.schema, batches, covered, told)
+            maker.take(piece.indexes, piece.records)
+        if maker.is_full:
+            return maker.page()
+    return maker.whole_page()
+
+
+class _PageMaker:
+    """One page while it is made, piece by piece of the log."""
+
+    def __init__(self, request: ReadRequest, rows: RowBuilder) -> None:
+        self._request = request
+        self._rows = rows
+        self._matches = _matcher(request.filter)
+        self._covered = request.after
+        self._told = request.after if request.told is None else request.told
+        self._events_left = request.events
+        self._bytes_left = request.bytes
+        self._looked = 0  #: bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is to be taken."""
+        return self._events_left <= 0 or self._bytes_left <= 0 or self._looked >= LOOKED_BYTES_MAX
+
+    def lose(self, lost: Lost) -> None:
+        """Ticks that are gone."""
+        request = self._request
+        if request.gaps == "fail":
+            raise Gap(f"{request.pubend} has lost ({lost.after}, {lost.upto}]: {lost.reason}")
+        if request.silence and self._told < lost.after:
+            self._rows.add_other(SILENCE, self._told, lost.after)
+        if request.gaps == "row":
+            self._rows.add_other(GAP, lost.after, lost.upto, lost.reason)
+            self._events_left -= 1
+        self._covered = self._told = lost.upto
+
+    def take(self, ticks: Sequence[Tick], records: Sequence[bytes]) -> None:
+        """Events, as many as there is room for: all at once where that is plain, else one by one."""
+        size = sum(map(len, records))
+        has_room = (
+            len(records) <= self._events_left
+            and size <= self._bytes_left
+            and self._looked + size <= LOOKED_BYTES_MAX
+        )
+        if has_room or len(records) == 1:
+            try:
+                self._take(ticks, records, size)
+                return
+            except (msgspec.MsgspecError, MalformedEvent):  # whole, and not what a pubend writes
+                if len(records) == 1:
+                    self.lose(Lost(ticks[0] - 1, ticks[0], DAMAGED))
+                    return
+        for tick, record in zip(ticks, records, strict=True):
+            if not self.is_full:
+                self.take((tick,), (record,))
+
+    def _take(self, ticks: Sequence[Tick], records: Sequence[bytes], size: int) -> None:
+        publications = read_records(records)
+        events = unpack_all([publication.event for publication in publications])
+        self._looked += size
+        self._covered = ticks[-1]
+        if self._matches is not None:
+            matches = self._matches
+            picked = [i for i, event in enumerate(events) if matches(Subject(event))]
+            if len(picked) < len(events):
+                ticks, publications, events = (
+                    [each[i] for i in picked] for each in (ticks, publications, events)
+                )
+                size = sum(len(records[i]) for i in picked)
+        if ticks:
+            self._rows.add_events([self._told, *ticks[:-1]], ticks, publications, events, size)
+            self._told = ticks[-1]
+            self._events_left -= len(ticks)
+            self._bytes_left -= size
+
+    def whole_page(self) -> Page:
+        """There is nothing more in the range."""
+        self._covered = self._request.upto
+        return self.page()
+
+    def page(self) -> Page:
+        """What there is."""
+        if self._covered == self._request.upto and self._told < self._covered and self._request.silence:
+            self._rows.add_other(SILENCE, self._told, self._covered)
+            self._told = self._covered
+        return Page(self._rows.schema, self._rows.batches(), self._covered, self._told)
 
 
 def _matcher(text: str | None) -> Callable[[Subject], bool] | None:
@@ -113,23 +154,6 @@ def _matcher(text: str | None) -> Callable[[Subject], bool] | None:
         return compile_filter(parse_filter(text))
     except FilterError as error:
         raise BadRequest(f"the filter: {error}") from error
-
-
-def _read(ranges: Ranges, request: ReadRequest) -> Iterator[_Event | Lost]:
-    for piece in ranges.scan(request.pubend, request.after, request.upto):
-        if isinstance(piece, Lost):
-            yield piece
-            continue
-        for tick, record in zip(piece.indexes, piece.records, strict=True):
-            yield _event(tick, record)
-
-
-def _event(tick: Tick, record: bytes) -> _Event | Lost:
-    try:
-        publication = read_record(record)
-        return _Event(tick, publication, unpack(publication.event), len(record))
-    except (msgspec.MsgspecError, MalformedEvent):  # whole, and not what a pubend writes
-        return Lost(tick - 1, tick, DAMAGED)
 
 
 def reach(ranges: Ranges, request: ReachRequest) -> ReachAnswer:

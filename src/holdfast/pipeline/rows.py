@@ -4,19 +4,21 @@ Every row covers (after, tick]. Those of a range follow each other without overl
 before it as well, a gap's just what is lost. So only silence before a gap, and behind the last event, needs rows of its
 own, for whoever wants them.
 
-Rows are gathered in columns, and only the columns that are wanted are made.
+Rows are gathered and made by columns, and only the columns that are wanted are made. A batch has events or what is
+none, not both: nothing has to be asked of each row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from holdfast.events.packed import PackedEvent
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Tick
+from holdfast.pipeline.attribute_columns import AttributeColumns
 from holdfast.pipeline.columns import KINDS, REST, Shape, arrow_schema, arrow_type
 from holdfast.pipeline.exact import rest_of
 from holdfast.pipeline.variant import VariantEncoder
@@ -27,6 +29,8 @@ EVENT: Final = "event"
 GAP: Final = "gap"
 SILENCE: Final = "silence"
 
+BATCH_ROWS: Final = 8_192
+BATCH_BYTES: Final = 4 << 20
 #: Reckoned for a row besides what its event holds.
 ROW_BYTES: Final = 100
 
@@ -36,115 +40,127 @@ def typed_value(value: object, spark: str) -> object:
     return value if type(value) is KINDS[spark] else None
 
 
+class _Other(NamedTuple):
+    """A row that is no event."""
+
+    kind: str
+    after: Tick
+    tick: Tick
+    reason: str | None
+
+
 class RowBuilder:
     """Gathers rows of one pubend, and makes batches of them."""
+
+    _attributes: AttributeColumns  #: of the batch that is made
 
     def __init__(self, shape: Shape, stream: str, pubend: str, incarnation: int) -> None:
         self._shape = shape
         self.schema = arrow_schema(shape)
-        self._variants = VariantEncoder()
+        self._encoder = VariantEncoder()
         self._constant = {
             "stream": pa.scalar(stream, pa.string()),
             "pubend": pa.scalar(pubend, pa.string()),
             "incarnation": pa.scalar(incarnation, pa.int32()),
         }
-        self._column: dict[str, Callable[[], Any]] = {
-            "kind": lambda: self._others or [EVENT] * len(self),
-            "after": lambda: self._after,
-            "tick": lambda: self._ticks,
-            "accepted": lambda: [None if e is None else t for e, t in self._with_ticks()],
-            "topic": lambda: [None if e is None else e.topic for e in self._events],
-            "publisher": lambda: [None if p is None else p.publisher for p in self._publications],
-            "n": lambda: [None if p is None else p.n for p in self._publications],
-            "time": lambda: [None if e is None or e.time is None else e.time // 1_000 for e in self._events],
-            "content_type": lambda: [None if e is None else e.content_type or None for e in self._events],
-            "payload": lambda: [None if e is None else e.payload for e in self._events],
-            "tags": lambda: [[]] * len(self),  # those of reliable streams: a log holds none
-            "reason": lambda: self._reasons or [None] * len(self),
-            REST: self._rests,
+        self._of_event: dict[str, Callable[[], Sequence[object]]] = {
+            "topic": lambda: [event.topic for event in self._events],
+            "publisher": lambda: [publication.publisher for publication in self._publications],
+            "n": lambda: [publication.n for publication in self._publications],
+            "time": lambda: [e.time if e.time is None else e.time // 1_000 for e in self._events],
+            "content_type": lambda: [event.content_type or None for event in self._events],
+            "payload": lambda: [event.payload for event in self._events],
+            REST: lambda: list(map(rest_of, self._ticks, self._publications, self._events)),
         }
-        self._begin()
+        self._made: list[Any] = []
+        self._others: list[_Other] = []
+        self._begin_events()
 
-    def _begin(self) -> None:
+    def _begin_events(self) -> None:
         self._after: list[Tick] = []
         self._ticks: list[Tick] = []
-        self._publications: list[Publication | None] = []
-        self._events: list[PackedEvent | None] = []
-        self._others: list[str] = []  #: kinds of all rows; empty while all are events
-        self._reasons: list[str | None] = []
-        self.bytes = 0  #: about so many are gathered
+        self._publications: list[Publication] = []
+        self._events: list[PackedEvent] = []
+        self._bytes = 0  #: about so many are gathered
 
-    def __len__(self) -> int:
-        return len(self._ticks)
-
-    def add_event(self, after: Tick, tick: Tick, publication: Publication, event: PackedEvent) -> None:
-        """An event, and the silence before it."""
-        if self._others:
-            self._others.append(EVENT)
-            self._reasons.append(None)
-        self._after.append(after)
-        self._ticks.append(tick)
-        self._publications.append(publication)
-        self._events.append(event)
-        self.bytes += len(publication.event) + ROW_BYTES
+    def add_events(
+        self,
+        after: Sequence[Tick],
+        ticks: Sequence[Tick],
+        publications: Sequence[Publication],
+        events: Sequence[PackedEvent],
+        size: int,
+    ) -> None:
+        """Events, of so many bytes, each with the silence before it."""
+        self._flush_others()
+        self._after += after
+        self._ticks += ticks
+        self._publications += publications
+        self._events += events
+        self._bytes += size + len(ticks) * ROW_BYTES
+        if len(self._ticks) >= BATCH_ROWS or self._bytes >= BATCH_BYTES:
+            self._flush_events()
 
     def add_other(self, kind: str, after: Tick, upto: Tick, reason: str | None = None) -> None:
         """A gap, or a silence."""
-        if not self._others:
-            self._others = [EVENT] * len(self)
-            self._reasons = [None] * len(self)
-        self._others.append(kind)
-        self._reasons.append(reason)
-        self._after.append(after)
-        self._ticks.append(upto)
-        self._publications.append(None)
-        self._events.append(None)
-        self.bytes += ROW_BYTES
+        self._flush_events()
+        self._others.append(_Other(kind, after, upto, reason))
 
-    def batch(self) -> Any:
-        """What was gathered, as a record batch; then nothing is."""
-        arrays = [self._array(name) for name in self._shape.columns]
-        self._begin()
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def batches(self) -> list[Any]:
+        """What was gathered, as record batches, in order; then nothing is."""
+        self._flush_events()
+        self._flush_others()
+        made, self._made = self._made, []
+        return made
 
-    def _array(self, name: str) -> Any:
+    def _flush_events(self) -> None:
+        if self._ticks:
+            self._attributes = AttributeColumns(self._events, self._encoder)
+            arrays = [self._event_column(name) for name in self._shape.columns]
+            self._made.append(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+            self._begin_events()
+
+    def _event_column(self, name: str) -> Any:
+        kind, count = arrow_type(name, self._shape), len(self._ticks)
         if name in self._constant:
-            return pa.repeat(self._constant[name], len(self))
-        if name == "attributes":
-            return self._attributes()
-        if name == "a":
-            return self._declared()
-        return pa.array(self._column[name](), arrow_type(name, self._shape))
+            return pa.repeat(self._constant[name], count)
+        match name:
+            case "kind":
+                return pa.repeat(pa.scalar(EVENT, kind), count)
+            case "after":
+                return pa.array(self._after, kind)
+            case "tick" | "accepted":
+                return pa.array(self._ticks, pa.int64()).cast(kind)
+            case "attributes":
+                return pa.StructArray.from_arrays(list(self._attributes.variants()), fields=list(kind))
+            case "a":
+                children = [self._attributes.declared(n, KINDS[k]) for n, k in self._shape.attributes.items()]
+                return pa.StructArray.from_arrays(children, fields=list(kind))
+            case "tags":
+                return _no_tags(kind, count)
+            case "reason":
+                return pa.nulls(count, kind)
+        return pa.array(self._of_event[name](), kind)
 
-    def _with_ticks(self) -> Any:
-        return zip(self._events, self._ticks, strict=True)
+    def _flush_others(self) -> None:
+        if self._others:
+            arrays = [self._other_column(name) for name in self._shape.columns]
+            self._made.append(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+            self._others = []
 
-    def _rests(self) -> list[bytes | None]:
-        rows = zip(self._ticks, self._publications, self._events, strict=True)
-        return [None if p is None or e is None else rest_of(tick, p, e) for tick, p, e in rows]
+    def _other_column(self, name: str) -> Any:
+        kind, count = arrow_type(name, self._shape), len(self._others)
+        if name in self._constant:
+            return pa.repeat(self._constant[name], count)
+        if name in _Other._fields:
+            return pa.array([getattr(other, name) for other in self._others], kind)
+        if name == "attributes":  # NULL as a whole: its parts never are
+            parts = [pa.repeat(pa.scalar(b"", pa.binary()), count)] * 2
+            return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pa.array([True] * count))
+        return _no_tags(kind, count) if name == "tags" else pa.nulls(count, kind)
 
-    def _attributes(self) -> Any:
-        encode = self._variants.encode
-        found = [(b"", b"") if e is None else encode(e.attributes) for e in self._events]
-        values, metadata = [each[0] for each in found], [each[1] for each in found]
-        kind = arrow_type("attributes", self._shape)
-        children = [pa.array(values, pa.binary()), pa.array(metadata, pa.binary())]
-        return pa.StructArray.from_arrays(children, fields=list(kind), mask=self._no_event())
 
-    def _declared(self) -> Any:
-        kind = arrow_type("a", self._shape)
-        children = [
-            pa.array(self._values(name, KINDS[spark]), field.type)
-            for (name, spark), field in zip(self._shape.attributes.items(), kind, strict=True)
-        ]
-        return pa.StructArray.from_arrays(children, fields=list(kind), mask=self._no_event())
-
-    def _values(self, name: str, kind: type) -> Sequence[object]:
-        """Of one attribute; a value of another type is NULL, and a bool is no int."""
-        if kind is bytes:
-            return [None if e is None else e.binary.get(name) for e in self._events]
-        found = [None if e is None else e.scalars.get(name) for e in self._events]
-        return [value if type(value) is kind else None for value in found]
-
-    def _no_event(self) -> Any:
-        return pa.array([event is None for event in self._events], pa.bool_()) if self._others else None
+def _no_tags(kind: Any, count: int) -> Any:
+    """Tags are of reliable streams: a log holds none."""
+    offsets = pa.repeat(pa.scalar(0, pa.int32()), count + 1)
+    return pa.ListArray.from_arrays(offsets, pa.nulls(0, pa.string()), type=kind)

@@ -17,14 +17,27 @@ from typing import Final, NamedTuple, TypeVar
 
 from holdfast.events.value import Value
 
-__all__ = ["Variant", "VariantEncoder", "encoded"]
+__all__ = [
+    "BINARY",
+    "DOUBLE",
+    "FALSE",
+    "INT64",
+    "OBJECT",
+    "SHORT_BYTES_MAX",
+    "TRUE",
+    "Names",
+    "Variant",
+    "VariantEncoder",
+    "encoded",
+]
 
 KEPT_MAX: Final = 10_000  #: sets of names, and texts; when there are more all are forgotten
 _KEPT_BYTES_MAX: Final = 32  #: longer texts seldom come twice
 _VERSION: Final = 1
 _SORTED: Final = 1 << 4  #: of metadata: the names ascend
-_TRUE, _FALSE = b"\x04", b"\x08"
-_SHORT_BYTES_MAX: Final = 63
+TRUE, FALSE = b"\x04", b"\x08"
+SHORT_BYTES_MAX: Final = 63  #: of a text whose length stands in its header
+OBJECT: Final = 2
 _SMALL_MAX: Final = 255  #: so many fields are counted by one byte
 
 _HEADERS: Final = [bytes((bits,)) for bits in range(256)]
@@ -32,7 +45,7 @@ _HEADERS: Final = [bytes((bits,)) for bits in range(256)]
 _int64: Final = Struct("<Bq").pack
 _double: Final = Struct("<Bd").pack
 _sized: Final = Struct("<BI").pack
-_INT64, _DOUBLE, _BINARY, _STRING = 6 << 2, 7 << 2, 15 << 2, 16 << 2
+INT64, DOUBLE, BINARY, _STRING = 6 << 2, 7 << 2, 15 << 2, 16 << 2
 
 
 class Variant(NamedTuple):
@@ -42,7 +55,7 @@ class Variant(NamedTuple):
     metadata: bytes
 
 
-class _Names(NamedTuple):
+class Names(NamedTuple):
     """What objects with the same names have in common; ``ids`` refer to the dictionary.
 
     An object has its fields in the order of their names; the dictionary keeps the order they have in the event.
@@ -57,7 +70,7 @@ class _Names(NamedTuple):
 
 def _text(value: str) -> bytes:
     data = value.encode()
-    if len(data) <= _SHORT_BYTES_MAX:
+    if len(data) <= SHORT_BYTES_MAX:
         return bytes((len(data) << 2 | 1,)) + data
     return _sized(_STRING, len(data)) + data
 
@@ -66,15 +79,12 @@ class VariantEncoder:
     """Makes Variants; not for several threads at a time."""
 
     def __init__(self) -> None:
-        self._names: dict[tuple[str, ...], _Names] = {}
+        self._names: dict[tuple[str, ...], Names] = {}
         self._texts: dict[str, bytes] = {}
 
     def encode(self, attributes: Mapping[str, Value]) -> Variant:
         """The attributes as an object."""
-        key = tuple(attributes)
-        names = self._names.get(key)
-        if names is None:
-            names = self._names[key] = _kept(self._names, _names(key))
+        names = self.names(tuple(attributes))
         texts = self._texts
         parts: list[bytes] = []
         ends = [0]
@@ -83,22 +93,29 @@ class VariantEncoder:
             value = attributes[name]
             kind = type(value)
             if kind is float:
-                part = _double(_DOUBLE, value)
+                part = _double(DOUBLE, value)
             elif kind is int:
-                part = _int64(_INT64, value)
+                part = _int64(INT64, value)
             elif kind is str:
                 part = texts.get(value) or self._text(value)  # type: ignore[arg-type]
             elif kind is bool:
-                part = _TRUE if value else _FALSE
+                part = TRUE if value else FALSE
             else:
-                part = _sized(_BINARY, len(value)) + value  # type: ignore[arg-type, operator]
+                part = _sized(BINARY, len(value)) + value  # type: ignore[arg-type, operator]
             parts.append(part)
             at += len(part)
             ends.append(at)
         width = _width(at)
         offsets = bytes(ends) if width == 1 else _numbers(ends, width)
-        header = _HEADERS[2 | (width - 1) << 2 | names.bits]
+        header = _HEADERS[OBJECT | (width - 1) << 2 | names.bits]
         return Variant(b"".join((header, names.size, names.ids, offsets, *parts)), names.metadata)
+
+    def names(self, names: tuple[str, ...]) -> Names:
+        """What objects with these names have in common."""
+        found = self._names.get(names)
+        if found is None:
+            found = self._names[names] = _kept(self._names, _names(names))
+        return found
 
     def _text(self, value: str) -> bytes:
         part = _text(value)
@@ -123,7 +140,7 @@ def encoded(attributes: Mapping[str, Value]) -> Variant:
     return VariantEncoder().encode(attributes)
 
 
-def _names(names: tuple[str, ...]) -> _Names:
+def _names(names: tuple[str, ...]) -> Names:
     # Spark looks names up by bisection as Java compares strings, by UTF-16; code points order alike up to U+D7FF only.
     ordered = tuple(sorted(names, key=lambda name: name.encode("utf-16-be")))
     texts = [name.encode() for name in names]
@@ -135,7 +152,7 @@ def _names(names: tuple[str, ...]) -> _Names:
     is_large = len(texts) > _SMALL_MAX
     size = len(texts).to_bytes(4 if is_large else 1, "little")
     id_width = _width(max(len(texts) - 1, 0))
-    return _Names(
+    return Names(
         ordered,
         metadata,
         size,

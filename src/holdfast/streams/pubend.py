@@ -39,6 +39,7 @@ __all__ = [
     "Refusal",
     "Request",
     "read_record",
+    "read_records",
     "record_of",
 ]
 
@@ -390,3 +391,11 @@ def read_record(record: bytes) -> Publication:
     :raises msgspec.DecodeError: if it is none.
     """
     return _decoder.decode(record)
+
+
+def read_records(records: Sequence[bytes]) -> list[Publication]:
+    """Many of them.
+
+    :raises msgspec.DecodeError: if one is none.
+    """
+    return list(map(_decoder.decode, records))

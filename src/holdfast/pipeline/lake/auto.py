@@ -112,7 +112,7 @@ class AutoRanges:
             rows.add_other(SILENCE, told, lost.after)
         if request.gaps == "row":
             rows.add_other(GAP, lost.after, upto, lost.reason)
-        return Page(rows.schema, [rows.batch()] if len(rows) else [], upto, upto)
+        return Page(rows.schema, rows.batches(), upto, upto)
 
     def _from_lake(self, request: ReadRequest, horizon: Tick) -> Page:
         end = self._lake_end(request.pubend, horizon)

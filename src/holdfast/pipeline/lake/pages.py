@@ -111,8 +111,7 @@ class PageMaker:
         self._flush_others()
 
     def _flush_others(self) -> None:
-        if len(self._others):
-            self._batches.append(self._others.batch())
+        self._batches += self._others.batches()
 
     def _finished(self, covered: Tick) -> Page:
         if covered == self._request.upto and self._told < covered and self._request.silence:

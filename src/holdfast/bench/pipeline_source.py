@@ -1,0 +1,74 @@
+"""A stream read by Spark, beside plain Parquet with the same rows: all columns, one column, and a selective filter.
+
+Nothing is done with the rows (the sink ``noop``), so what is measured is how they come to Spark. The ways take turns;
+the ratio of two is that of neighbouring runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from holdfast.bench.network_outcome import Outcome
+from holdfast.bench.network_wire import BenchFailed
+from holdfast.bench.pipeline_lake import plain_parquet
+from holdfast.bench.pipeline_scale import Setting
+from holdfast.bench.pipeline_stream import ATTRIBUTES
+
+__all__ = ["ALL_JOB", "FILTER_JOB", "LOCAL", "NETWORK", "PARQUET", "source"]
+
+ALL_JOB: Final = "reading, all columns"
+FILTER_JOB: Final = "reading, a filter for one in two thousand"
+PARQUET, NETWORK, LOCAL = "spark.read.parquet", "source, from log readers", "source, localSegments"
+FILTER: Final = "orders/# WHERE symbol = 'S007' AND price > 225"
+WHERE: Final = "a.symbol = 'S007' AND a.price > 225"
+
+
+def source(setting: Setting) -> Iterator[Outcome]:
+    """The lake must have been written: its rows are the plain ones."""
+    rows, spark = setting.stored.rows, setting.spark
+    parquet: Any = spark.read.parquet(str(plain_parquet(setting)))
+
+    def logged(way: str, **options: str) -> Any:
+        given = {"readFrom": "log", "localSegments": str(way == LOCAL).lower(), **options}
+        return setting.source(**given)
+
+    every: dict[str, Callable[[], Any]] = {
+        PARQUET: lambda: parquet,
+        NETWORK: lambda: logged(NETWORK, attributes=ATTRIBUTES),
+        LOCAL: lambda: logged(LOCAL, attributes=ATTRIBUTES),
+    }
+    yield from _measured(setting, ALL_JOB, every, _nowhere)
+    filtered: dict[str, Callable[[], Any]] = {
+        PARQUET: lambda: parquet.where(WHERE),
+        NETWORK: lambda: logged(NETWORK, attributes=ATTRIBUTES, filter=FILTER),
+        LOCAL: lambda: logged(LOCAL, attributes=ATTRIBUTES, filter=FILTER),
+    }
+    counts: set[int] = set()
+    yield from _measured(setting, FILTER_JOB, filtered, lambda frame: counts.add(len(frame.collect())))
+    if len(counts) > 1:
+        raise BenchFailed(f"{FILTER_JOB}: {sorted(counts)} rows, each way others")
+    for way, frame in ((PARQUET, parquet), (NETWORK, logged(NETWORK, columns="n"))):
+        [found] = frame.selectExpr("count(*) AS rows", "sum(n) AS numbers").collect()
+        setting.check_rows(found.rows, rows, way)
+        halves = (rows - rows // 2, rows // 2)
+        setting.check_rows(found.numbers, sum(half * (half + 1) // 2 for half in halves), f"{way}, sum of n")
+
+
+def _nowhere(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _measured(
+    setting: Setting, job: str, ways: dict[str, Callable[[], Any]], work: Callable[[Any], None]
+) -> Iterator[Outcome]:
+    """Rows a second that were looked at, whatever came of them."""
+    runs: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(setting.scale.repetitions):
+        for way, frame in ways.items():
+            began = time.perf_counter()
+            work(frame())
+            runs[way].append(setting.stored.rows / (time.perf_counter() - began))
+    for way, found in runs.items():
+        yield Outcome(job, way, "rows/s", tuple(found))
