@@ -9,7 +9,7 @@ from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_report import NETWORK_COLUMNS, network_rows
 from holdfast.bench.pipeline_lake import BARE_WRITE, HISTORY_JOB, LAKE_JOB, LAKE_RUN, READ
 from holdfast.bench.pipeline_live import ALONE, BESIDE, LIVE_JOB
-from holdfast.bench.pipeline_source import ALL_JOB, FILTER_JOB, LOCAL, NETWORK, PARQUET
+from holdfast.bench.pipeline_source import ALL_JOB, FILTER_JOB, LAKE, LOCAL, NETWORK, PARQUET, PROCESSOR
 from holdfast.bench.pipeline_streaming import FLOOR_JOB
 from holdfast.bench.report import FIGURE_COLUMNS
 
@@ -31,9 +31,9 @@ def pipeline_figures(outcomes: Sequence[Outcome]) -> list[Figure]:
         return None if a is None or b is None else a.over(b)
 
     def wanted() -> Iterator[Wanted]:
-        for way in (NETWORK, LOCAL):
+        for way in (NETWORK, LOCAL, LAKE):
             yield f"{ALL_JOB}: {way} over {PARQUET}", ratio(ALL_JOB, way, PARQUET), "×", 0.7, 1, False
-        for way in (NETWORK, LOCAL):
+        for way in (NETWORK, LOCAL, LAKE):
             yield (
                 f"{FILTER_JOB}: {way} over {PARQUET}",
                 ratio(FILTER_JOB, way, PARQUET),
@@ -42,6 +42,9 @@ def pipeline_figures(outcomes: Sequence[Outcome]) -> list[Figure]:
                 None,
                 False,
             )
+        for way in (NETWORK, LOCAL, LAKE):
+            less = ratio(f"{ALL_JOB}{PROCESSOR}", way, PARQUET)
+            yield f"{ALL_JOB}: processor time of {way} over {PARQUET}", less, "×", None, None, True
         yield FLOOR_JOB, value(FLOOR_JOB, "noop"), "ms", None, None, True
         yield LAKE_JOB, value(LAKE_JOB, LAKE_RUN), "events/s", 100_000, 200_000, False
         yield f"{LAKE_JOB} over {BARE_WRITE}", ratio(LAKE_JOB, LAKE_RUN, BARE_WRITE), "×", None, None, False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from holdfast.bench.network_outcome import Outcome
@@ -15,12 +16,16 @@ from holdfast.bench.network_wire import BenchFailed
 from holdfast.bench.pipeline_lake import plain_parquet
 from holdfast.bench.pipeline_scale import Setting
 from holdfast.bench.pipeline_stream import ATTRIBUTES
+from holdfast.bench.processor_time import processor_seconds
 
-__all__ = ["ALL_JOB", "FILTER_JOB", "LOCAL", "NETWORK", "PARQUET", "source"]
+__all__ = ["ALL_JOB", "FILTER_JOB", "LAKE", "LOCAL", "NETWORK", "PARQUET", "PROCESSOR", "source"]
+
+PROCESSOR: Final = ": processor time"
 
 ALL_JOB: Final = "reading, all columns"
 FILTER_JOB: Final = "reading, a filter for one in two thousand"
-PARQUET, NETWORK, LOCAL = "spark.read.parquet", "source, from log readers", "source, localSegments"
+PARQUET = "spark.read.parquet"
+NETWORK, LOCAL, LAKE = "source, from log readers", "source, localSegments", "source, readFrom=lake"
 FILTER: Final = "orders/# WHERE symbol = 'S007' AND price > 225"
 WHERE: Final = "a.symbol = 'S007' AND a.price > 225"
 
@@ -31,20 +36,15 @@ def source(setting: Setting) -> Iterator[Outcome]:
     parquet: Any = spark.read.parquet(str(plain_parquet(setting)))
 
     def logged(way: str, **options: str) -> Any:
-        given = {"readFrom": "log", "localSegments": str(way == LOCAL).lower(), **options}
-        return setting.source(**given)
+        where = {NETWORK: {"readFrom": "log"}, LAKE: {"readFrom": "lake"}}
+        local = {"readFrom": "log", "localSegments": "true"}
+        return setting.source(**where.get(way, local), **options)
 
-    every: dict[str, Callable[[], Any]] = {
-        PARQUET: lambda: parquet,
-        NETWORK: lambda: logged(NETWORK, attributes=ATTRIBUTES),
-        LOCAL: lambda: logged(LOCAL, attributes=ATTRIBUTES),
-    }
-    yield from _measured(setting, ALL_JOB, every, _nowhere)
-    filtered: dict[str, Callable[[], Any]] = {
-        PARQUET: lambda: parquet.where(WHERE),
-        NETWORK: lambda: logged(NETWORK, attributes=ATTRIBUTES, filter=FILTER),
-        LOCAL: lambda: logged(LOCAL, attributes=ATTRIBUTES, filter=FILTER),
-    }
+    def ways(**options: str) -> dict[str, Callable[[], Any]]:
+        return {way: partial(logged, way, attributes=ATTRIBUTES, **options) for way in (NETWORK, LOCAL, LAKE)}
+
+    yield from _measured(setting, ALL_JOB, {PARQUET: lambda: parquet, **ways()}, _nowhere)
+    filtered = {PARQUET: lambda: parquet.where(WHERE), **ways(filter=FILTER)}
     counts: set[int] = set()
     yield from _measured(setting, FILTER_JOB, filtered, lambda frame: counts.add(len(frame.collect())))
     if len(counts) > 1:
@@ -63,12 +63,16 @@ def _nowhere(frame: Any) -> None:
 def _measured(
     setting: Setting, job: str, ways: dict[str, Callable[[], Any]], work: Callable[[Any], None]
 ) -> Iterator[Outcome]:
-    """Rows a second that were looked at, whatever came of them."""
+    """Rows a second that were looked at, whatever came of them; and the processor time that took, of all processes."""
+    rows = setting.stored.rows
     runs: dict[str, list[float]] = {way: [] for way in ways}
+    used: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(setting.scale.repetitions):
         for way, frame in ways.items():
-            began = time.perf_counter()
+            before, began = processor_seconds(), time.perf_counter()
             work(frame())
-            runs[way].append(setting.stored.rows / (time.perf_counter() - began))
-    for way, found in runs.items():
-        yield Outcome(job, way, "rows/s", tuple(found))
+            runs[way].append(rows / (time.perf_counter() - began))
+            used[way].append(1e6 * (processor_seconds() - before) / rows)
+    for way in ways:
+        yield Outcome(job, way, "rows/s", tuple(runs[way]))
+        yield Outcome(f"{job}{PROCESSOR}", way, "µs/row", tuple(used[way]))

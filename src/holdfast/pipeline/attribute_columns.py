@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -116,32 +117,35 @@ class AttributeColumns:
 
 
 def _divided(rows: Sequence[Row]) -> list[_Alike]:
-    """Rows by kinds; empty if there are none, or too many."""
-    names = set(map(tuple, rows))
-    if len(names) == 1:
-        alike = _columns(names.pop(), rows, range(len(rows)))
-        if alike is not None:
-            return [alike]
+    """Rows by kinds; empty if there are too many."""
+    alike = _columns(rows, range(len(rows)))
+    if alike is not None:
+        return [alike]
     kinds: dict[tuple[object, ...], list[int]] = {}
     for i, row in enumerate(rows):
         kinds.setdefault((*row, *map(type, row.values())), []).append(i)
         if len(kinds) > KINDS_MAX:
             return []
-    divided = [_columns(tuple(rows[at[0]]), [rows[i] for i in at], at) for at in kinds.values()]
+    divided = [_columns([rows[i] for i in at], at) for at in kinds.values()]
     return [each for each in divided if each is not None]
 
 
-def _columns(names: tuple[str, ...], rows: Sequence[Row], at: Sequence[int]) -> _Alike | None:
-    """Rows that have these names; None if one of these has values of several types."""
+def _columns(rows: Sequence[Row], at: Sequence[int]) -> _Alike | None:
+    """Rows by columns; None if not all have the names of the first, and one type for each."""
+    names = tuple(rows[0])
+    if set(map(len, rows)) != {len(names)}:
+        return None
+    try:
+        found = {name: list(map(itemgetter(name), rows)) for name in names}
+    except KeyError:
+        return None
     kinds: dict[str, type] = {}
-    columns: dict[str, Any] = {}
-    for name in names:
-        values = [row[name] for row in rows]
-        found = set(map(type, values))
-        if len(found) > 1:
+    for name, values in found.items():
+        types = set(map(type, values))
+        if len(types) > 1:
             return None
-        kinds[name] = found.pop()
-        columns[name] = pa.array(values, _ARROW[kinds[name]])
+        kinds[name] = types.pop()
+    columns = {name: pa.array(values, _ARROW[kinds[name]]) for name, values in found.items()}
     return _Alike(names, kinds, columns, len(rows), at)
 
 

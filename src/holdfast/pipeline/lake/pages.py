@@ -7,7 +7,7 @@ out of it. The columns that are only shown are read last, and not at all if noth
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ __all__ = ["NOT_HERE", "PageMaker"]
 #: Why there is a gap where a table does not go.
 NOT_HERE: Final = "not in the lake"
 _PLACES: Final = shape_of(("kind", "after", "tick", "reason"))
+_TICK: Final = shape_of(("tick",))
 
 
 class PageMaker:
@@ -55,6 +56,22 @@ class PageMaker:
         return self._finished(self._until)
 
     def _take(self, rows: ParquetRows, group: int, chosen: Chosen) -> None:
+        kinds_there = rows.zones(group)["kind"]
+        if chosen.is_all and kinds_there.least == kinds_there.greatest == EVENT:
+            self._take_all(rows, group)
+        else:
+            self._take_some(rows, group, chosen)
+
+    def _take_all(self, rows: ParquetRows, group: int) -> None:
+        """Events and nothing else, and all are wanted: no row has to be looked at."""
+        ticks = rows.read(group, _TICK)["tick"].to_numpy()
+        begin, stop = (int(each) for each in ticks.searchsorted((self._request.after, self._until), "right"))
+        if begin < stop:
+            said = [self._told, *ticks[begin : stop - 1].tolist()]
+            self._batches.append(self._events(rows.read(group, self._shape), range(begin, stop), said))
+            self._told = int(ticks[stop - 1])
+
+    def _take_some(self, rows: ParquetRows, group: int, chosen: Chosen) -> None:
         request = self._request
         places = rows.read(group, _PLACES)
         kinds, afters, ticks, reasons = (places[name].to_pylist() for name in _PLACES.columns)
@@ -86,7 +103,7 @@ class PageMaker:
                 self._lose(max(afters[i], request.after), min(ticks[i], self._until), reasons[i] or "")
         flush()
 
-    def _events(self, columns: dict[str, Any], picked: list[int], said: list[Tick]) -> Any:
+    def _events(self, columns: dict[str, Any], picked: Sequence[int], said: Sequence[Tick]) -> Any:
         """Rows of events, each of which begins where the one before it in the answer ended."""
         is_run = picked[-1] - picked[0] + 1 == len(picked)
         arrays = []

@@ -20,6 +20,7 @@ from holdfast.pipeline.lake.table import LakeTable
 from holdfast.pipeline.lake.writing import FileWriter
 from holdfast.pipeline.origins import Origins
 from holdfast.pipeline.ranges import End
+from holdfast.pipeline.reading import ahead, pages
 from holdfast.pipeline.requests import ReadRequest
 
 __all__ = ["Round", "take_round"]
@@ -85,25 +86,14 @@ def _taken(
 ) -> DataFile:
     """A file of what one pubend has from a tick on."""
     shape = table.shape
+    request = ReadRequest(
+        origins.stream, pubend, after, end.last, shape.columns, shape.attributes, gaps="row", silence=True
+    )
     writer = FileWriter(table.folder, shape)
     try:
-        covered = told = after
-        while covered < end.last and writer.rows < rows_max:
-            page = origins.of(pubend).page(
-                ReadRequest(
-                    origins.stream,
-                    pubend,
-                    covered,
-                    end.last,
-                    shape.columns,
-                    shape.attributes,
-                    gaps="row",
-                    silence=True,
-                    told=told,
-                )
-            )
-            assert page.covered > covered
-            covered, told = page.covered, page.told
+        covered = after
+        for page in ahead(pages(origins.of(pubend), request, rows_max)):
+            covered = page.covered
             for batch in page.batches:
                 writer.add(batch)
         file = writer.close()
