@@ -109,8 +109,10 @@ def everything() -> list[Soaked]:
     planted, bare = "tests/large_planted.py", "tests/bare_cluster.py"
     lies = "tests/fuzz_durable_campaign.py"
     spark = "tests/real_pipeline.py"
-    # Five kills each of four drivers' checkpoints; where Spark is installed.
-    piped = [Soaked("Spark's driver killed so often, brokers too: every event once", spark, 20, 4)]
+    # Five kills each of drivers, executors, brokers, and with brokers; where Spark is installed.
+    piped = [
+        Soaked("Spark's drivers, executors, and brokers killed so often: every event once", spark, 25, 5)
+    ]
     fed = "tests/real_lake.py"
     # Of each network all its events from the lake.
     lake = [Soaked("events from the lake, brokers killed, files vacuumed: exactly once", fed, 500_000, 5)]
