@@ -26,7 +26,6 @@ __all__ = ["ALONE", "BESIDE", "LIVE_JOB", "live"]
 PER_SECOND: Final = 800
 LIVE_JOB: Final = f"live delivery at {PER_SECOND} events/s"
 ALONE, BESIDE = "nobody reads the log", "Spark reads all of it, again and again"
-TURNS: Final = 3
 NETWORK: Final = """name = "live"
 
 [[broker]]
@@ -61,13 +60,13 @@ def live(setting: Setting) -> Iterator[Outcome]:
         load.publish(min(setting.scale.rows, setting.scale.live_rows))
         spark = setting.spark
         load.run_paced(PER_SECOND, 1.0)  # what was sent at full speed is behind us
-        for _ in range(TURNS):
+        for _ in range(setting.scale.live_turns):
             found[ALONE].append(load.run_paced(PER_SECOND, setting.scale.live_seconds))
             with _Backfill(spark, network) as backfill:
                 found[BESIDE].append(load.run_paced(PER_SECOND, setting.scale.live_seconds))
             rows += backfill.rows
     yield from latency_outcomes(LIVE_JOB, found)
-    seconds = TURNS * setting.scale.live_seconds
+    seconds = setting.scale.live_turns * setting.scale.live_seconds
     yield Outcome(f"{LIVE_JOB}, read beside", BESIDE, "rows/s", (rows / seconds,))
 
 

@@ -30,8 +30,10 @@ class PipelineScale:
     folder: Path = field(default_factory=Path)  #: on the disk that is to be measured
     rows: int = 10_000_000
     repetitions: int = 2
+    floor_batches: int = 20  #: micro-batches of next to nothing
     live_rows: int = 1_000_000  #: of the backfill beside live delivery, at most as many as there are rows
-    live_seconds: float = 5.0  #: of one run of live delivery
+    live_turns: int = 3  #: with a backfill, and as many without
+    live_seconds: float = 5.0  #: of each
 
 
 class Setting:
