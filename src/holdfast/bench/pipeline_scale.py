@@ -61,7 +61,10 @@ class Setting:
     @cached_property
     def spark(self) -> Any:
         """A session, warm: its first query has to load and compile."""
-        settings = {"spark__driver__memory": MEMORY, "spark__local__dir": str(self.folder / "spills")}
+        settings: dict[str, Any] = {
+            "spark__driver__memory": MEMORY,
+            "spark__local__dir": str(self.folder / "spills"),
+        }
         session: Any = holdfast.pipeline.session("bench", master=MASTER, **settings)
         self._stack.callback(session.stop)
         warm = self.source(session, readFrom="log", endingTimestamp="2026-01-01T00:00:10Z")

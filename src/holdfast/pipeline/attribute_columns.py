@@ -53,7 +53,7 @@ class _Alike(NamedTuple):
     names: tuple[str, ...]
     kinds: dict[str, type]
     columns: dict[str, Any]
-    count: int
+    rows: int
     at: Sequence[int]  #: where they stand among all rows
 
 
@@ -88,7 +88,7 @@ class AttributeColumns:
             return pa.array([value if type(value) is kind else None for value in found], _ARROW[kind])
         return self._in_order(
             [
-                each.columns[name] if each.kinds.get(name) is kind else pa.nulls(each.count, _ARROW[kind])
+                each.columns[name] if each.kinds.get(name) is kind else pa.nulls(each.rows, _ARROW[kind])
                 for each in self._alike
             ]
         )
@@ -103,12 +103,12 @@ class AttributeColumns:
     def _of(self, alike: _Alike) -> tuple[Any, Any] | None:
         """Of events of one kind; None if they have to be looked at."""
         names = self._encoder.names(alike.names)
-        small = _Objects(alike.count, bytes((OBJECT | names.bits,)) + names.size + names.ids)
+        small = _Objects(alike.rows, bytes((OBJECT | names.bits,)) + names.size + names.ids)
         for name in names.ordered:
             if not small.add(alike.kinds[name], alike.columns[name]):
                 return None
         values = small.joined()
-        return None if values is None else (values, _repeated(names.metadata, alike.count))
+        return None if values is None else (values, _repeated(names.metadata, alike.rows))
 
     def _one_by_one(self) -> tuple[Any, Any]:
         found = [self._encoder.encode(row) for row in self._rows]

@@ -124,9 +124,9 @@ class _PageMaker:
             matches = self._matches
             picked = [i for i, event in enumerate(events) if matches(Subject(event))]
             if len(picked) < len(events):
-                ticks, publications, events = (
-                    [each[i] for i in picked] for each in (ticks, publications, events)
-                )
+                ticks = [ticks[i] for i in picked]
+                publications = [publications[i] for i in picked]
+                events = [events[i] for i in picked]
                 size = sum(len(records[i]) for i in picked)
         if ticks:
             self._rows.add_events([self._told, *ticks[:-1]], ticks, publications, events, size)
