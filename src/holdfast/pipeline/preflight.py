@@ -23,7 +23,7 @@ from holdfast.errors import EnvironmentsFault
 __all__ = ["CannotExecute", "Found", "check_executors", "probe", "problem_in"]
 
 #: What executors need, by the name under which it is imported.
-NEEDED: Final = ("holdfast", "pyarrow", "deltalake", "msgspec", "google_crc32c", "lxml")
+NEEDED: Final = ("holdfast", "pyarrow", "numpy", "deltalake", "msgspec", "google_crc32c", "lxml")
 PROBES: Final = 8
 _MISMATCH: Final = "PYTHON_VERSION_MISMATCH"
 ADVICE: Final = "install holdfast[spark] there, or set PYSPARK_PYTHON to a Python that has it"
