@@ -51,9 +51,7 @@ def judged_by_driver(folder: Path, archive: Path, trace: Path | None = None) -> 
         done = subprocess.run(driver, env=environment, capture_output=True, text=True, timeout=900)
     assert not done.returncode, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
-    missing = (
-        "has no holdfast, pyarrow, numpy, deltalake, msgspec, google_crc32c, lxml; install holdfast[spark] there"
-    )
+    missing = "has no holdfast, pyarrow, numpy, deltalake, msgspec, google_crc32c, lxml; install holdfast[spark] there"
     assert missing in found["bare"], found["bare"]
     assert sorted(found["numbers"]) == list(TICKS)
     assert found["executors"] == 2

@@ -122,6 +122,14 @@ def everything() -> list[Soaked]:
             "holdfast derive killed so often, brokers too: every window once", "tests/real_derive.py", 16, 4
         )
     ]
+    piped.append(
+        Soaked(
+            "events from the lake, then live, in one query while logs forget",
+            "tests/large_backfill.py",
+            1_000_000,
+            1,
+        )
+    )
     return [
         *(lake if find_spec("deltalake") else []),
         *(piped if find_spec("pyspark") else []),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,18 +16,13 @@ pytest.importorskip("deltalake", reason="deltalake is not installed")
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 from hand_written import PUBEND, STREAM, HandWritten, event, events
-from kept_logs import publish
 from lakes import table_in, take_all
 from pyspark.errors import PySparkException
 
-from durable_brokers import brokers_in, patiently
+from durable_brokers import patiently
 from holdfast.pipeline.lake.compact import compact
-from holdfast.pipeline.lake.keeping import Keeping
-from holdfast.pipeline.lake.run import take_round
-from holdfast.pipeline.lake.table import LakeTable
-from holdfast.pipeline.origins import origins_of
-from holdfast.runtime.network_file import read_network
 from holdfast.streams.checkpoint_token import Place, Token
+from large_backfill import backfilled
 from tested_spark import load, spark
 
 NETWORK = """
@@ -135,53 +129,7 @@ def test_others_read_the_same_while_it_is_written_and_compacted(written: HandWri
 
 @patiently
 async def test_backfill_then_live_in_one_query_while_the_log_forgets(tmp_path: Path) -> None:
-    """The logs keep what the lake does not have, and no more: what is read is exact."""
+    """The logs keep what the lake does not have, and no more: what is read is exact. A million are in the soak."""
     spark()
-    with brokers_in(tmp_path, {"b1": None, "b2": "b1"}, readers=True) as brokers:
-        await brokers.start("b1", "b2")
-        origins = origins_of(brokers.file, "all", local=False)
-        table = LakeTable.made(tmp_path / "lake" / "all", "all", {"i": "BIGINT"})
-        keeping = Keeping(read_network(brokers.file), table, origins, "lake")
-        await asyncio.to_thread(keeping.begin)
-
-        async def publish_and_forget(name: str, numbers: range) -> None:
-            """Published, taken into the lake, and gone from the log."""
-            [(pubend, place)] = (await publish(brokers, name, numbers)).items()
-            while (table.place(pubend) or 0) < place.tick:
-                await asyncio.to_thread(take_round, table, origins)
-            while (await asyncio.to_thread(origins.ends))[pubend].first < place.tick:
-                await asyncio.to_thread(keeping.acknowledge)
-
-        await publish_and_forget("b1", range(2_000))
-        await publish_and_forget("b2", range(2_000, 2_500))
-        query = (
-            spark()
-            .readStream.format("holdfast")
-            .options(
-                network=str(brokers.file),
-                stream="all",
-                columns="a",
-                attributes="i BIGINT",
-                startingOffsets="earliest",
-                maxEventsPerTrigger="700",
-            )
-            .load()
-            .select("a.i")
-            .writeStream.format("parquet")
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .option("path", str(tmp_path / "rows"))
-            .trigger(processingTime="100 milliseconds")
-            .start()
-        )
-        try:
-            await publish_and_forget("b1", range(2_500, 3_000))
-            await publish(brokers, "b2", range(3_000, 3_500))  # in the log alone
-            while sum(each.numInputRows for each in query.recentProgress) < 3_500:
-                assert query.isActive, query.exception()
-                await asyncio.sleep(0.1)
-        finally:
-            query.stop()
-        batches = [each.numInputRows for each in query.recentProgress if each.numInputRows]
-        assert max(batches) <= 700
-        found = spark().read.schema("i BIGINT").parquet(str(tmp_path / "rows"))
-        assert sorted(row.i for row in found.collect()) == list(range(3_500))
+    before = [range(800), range(800, 1_200)]
+    await backfilled(tmp_path, [before, [range(1_200, 1_600)]], range(1_600, 2_000), at_once=500)

@@ -13,8 +13,8 @@ __all__ = ["Figure", "figure_rows", "judged", "machine", "put_section", "shown",
 
 HEAD = """# Benchmarks
 
-Written by `holdfast bench matching`, `network`, `durable`, `peers` and `pipeline`, each its own part. What is measured, and how the
-workloads are made, stands at the heads of the files in `src/holdfast/bench/`.
+Written by `holdfast bench matching`, `network`, `durable`, `peers` and `pipeline`, each its own part. What is measured,
+and how the workloads are made, stands at the heads of the files in `src/holdfast/bench/`.
 """
 
 

@@ -17,7 +17,8 @@ from holdfast.bench.pipeline_streaming import streaming
 
 __all__ = ["PIPELINE_JOBS"]
 
-#: In the order in which they have to run: the source is measured against rows that the lake has.
+#: In the order in which they have to run: the source is measured against rows that the lake has, and after ``live``
+#: Spark has a lower priority.
 PIPELINE_JOBS: dict[str, Callable[[Setting], Iterator[Outcome]]] = {
     "lake": lake,
     "source": source,

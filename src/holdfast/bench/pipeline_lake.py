@@ -22,7 +22,7 @@ from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_wire import BenchFailed
 from holdfast.bench.pipeline_scale import Setting
 from holdfast.bench.pipeline_stream import STREAM
-from holdfast.bench.processor_time import processor_seconds
+from holdfast.bench.process_tree import processor_seconds
 from holdfast.pipeline.lake.table import LakeTable
 from holdfast.pipeline.lake.writing import ROW_GROUP_ROWS
 

@@ -3,6 +3,9 @@
 One broker as an operator runs it, with its log reader; a durable subscriber who is current, and one who is away and for
 whom all of it is kept. A load publishes at a steady rate and takes the time from its socket to the subscriber's, while
 Spark reads the stream from its beginning again and again, and while it does not; the two take turns.
+
+All of it is on one machine, where Spark would take what it gets. It is given the priority of a log reader, as whoever
+runs it beside brokers should.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from holdfast.bench.network_outcome import Outcome, latency_outcomes
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed
 from holdfast.bench.peers_process import Server, free_port
 from holdfast.bench.pipeline_scale import Setting
+from holdfast.bench.process_tree import give_way
 
 __all__ = ["ALONE", "BESIDE", "LIVE_JOB", "live"]
 
@@ -59,6 +63,7 @@ def live(setting: Setting) -> Iterator[Outcome]:
         stack.callback(load.close)
         load.publish(min(setting.scale.rows, setting.scale.live_rows))
         spark = setting.spark
+        give_way("java")
         load.run_paced(PER_SECOND, 1.0)  # what was sent at full speed is behind us
         for _ in range(setting.scale.live_turns):
             found[ALONE].append(load.run_paced(PER_SECOND, setting.scale.live_seconds))

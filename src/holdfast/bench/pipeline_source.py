@@ -16,7 +16,7 @@ from holdfast.bench.network_wire import BenchFailed
 from holdfast.bench.pipeline_lake import plain_parquet
 from holdfast.bench.pipeline_scale import Setting
 from holdfast.bench.pipeline_stream import ATTRIBUTES
-from holdfast.bench.processor_time import processor_seconds
+from holdfast.bench.process_tree import processor_seconds
 
 __all__ = ["ALL_JOB", "FILTER_JOB", "LAKE", "LOCAL", "NETWORK", "PARQUET", "PROCESSOR", "source"]
 
