@@ -33,7 +33,7 @@ def pipeline_figures(outcomes: Sequence[Outcome]) -> list[Figure]:
     def wanted() -> Iterator[Wanted]:
         for way in (NETWORK, LOCAL, LAKE):
             yield f"{ALL_JOB}: {way} over {PARQUET}", ratio(ALL_JOB, way, PARQUET), "×", 0.7, 1, False
-        for way in (NETWORK, LOCAL, LAKE):
+        for way in (NETWORK, LOCAL):
             yield (
                 f"{FILTER_JOB}: {way} over {PARQUET}",
                 ratio(FILTER_JOB, way, PARQUET),

@@ -29,7 +29,7 @@ class PipelineScale:
 
     folder: Path = field(default_factory=Path)  #: on the disk that is to be measured
     rows: int = 10_000_000
-    repetitions: int = 2
+    repetitions: int = 1  #: of ten million rows one is long enough
     floor_batches: int = 20  #: micro-batches of next to nothing
     live_rows: int = 1_000_000  #: of the backfill beside live delivery, at most as many as there are rows
     live_turns: int = 3  #: with a backfill, and as many without
@@ -67,7 +67,7 @@ class Setting:
         }
         session: Any = holdfast.pipeline.session("bench", master=MASTER, **settings)
         self._stack.callback(session.stop)
-        warm = self.source(session, readFrom="log", endingTimestamp="2026-01-01T00:00:10Z")
+        warm = self.source(session, readFrom="log", endingTimestamp="2026-01-01T00:01:40Z")
         warm.write.format("noop").mode("overwrite").save()
         return session
 

@@ -23,6 +23,7 @@ __all__ = ["add_pipeline"]
 
 ROWS: Final = 10_000_000
 ROWS_MIN: Final = 10_000
+REPEATED_ROWS: Final = 3_000_000  #: runs of fewer rows are repeated until there were so many
 
 
 def add_pipeline(benchmarks: Any) -> None:
@@ -86,7 +87,7 @@ def _measure(options: argparse.Namespace, names: Sequence[str]) -> int:
     outcomes: list[Outcome] = []
     with (
         progress(beside_output=not options.json) as shown,
-        setting(PipelineScale(options.data, options.rows)) as shared,
+        setting(PipelineScale(options.data, options.rows, max(1, REPEATED_ROWS // options.rows))) as shared,
     ):
         task = shown.add_task("", total=len(names) + 1)
         shown.update(task, description=f"writing {options.rows:,} events")
