@@ -14,7 +14,8 @@ from typing import Any, Final
 import holdfast.pipeline
 from holdfast.bench.network_wire import BenchFailed
 from holdfast.bench.peers_process import Server
-from holdfast.bench.pipeline_stream import StoredStream, stored_stream
+from holdfast.bench.pipeline_stream import STREAM, StoredStream, stored_stream
+from holdfast.runtime.broker_process import STORE_FOLDER
 from holdfast.runtime.network_file import read_network
 
 __all__ = ["MASTER", "PipelineScale", "Setting", "setting"]
@@ -51,7 +52,7 @@ class Setting:
         for broker in read_network(stored.network).brokers:
             assert broker.reader is not None
             command = [sys.executable, "-m", "holdfast.pipeline.reader", "--listen", str(broker.reader)]
-            command += ["--folder", str(broker.data / "streams"), "--node", broker.name]
+            command += ["--folder", str(broker.data / STORE_FOLDER), "--node", broker.name]
             log = self.folder / f"{broker.name}.log"
             server = Server(f"the log reader of {broker.name}", command, broker.reader.port, log, {})
             self._stack.callback(server.stop)
@@ -74,7 +75,7 @@ class Setting:
     def source(self, session: Any | None = None, **options: str) -> Any:
         """The stream as a DataFrame."""
         reader = (session or self.spark).read.format("holdfast")
-        return reader.options(network=str(self.stored.network), stream="orders", **options).load()
+        return reader.options(network=str(self.stored.network), stream=STREAM, **options).load()
 
     def check_rows(self, found: int, expected: int, what: str) -> None:
         """A run that has other rows than there are means nothing.

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.pipeline_scale import Setting
-from holdfast.bench.pipeline_stream import FIRST_TICK, TICKS_EACH
+from holdfast.bench.pipeline_stream import FIRST_TICK, STREAM, TICKS_EACH
 
 __all__ = ["FLOOR_JOB", "STREAMING_JOB", "streaming"]
 
@@ -53,7 +53,7 @@ def _taken(setting: Setting, rows: int, at_once: int) -> list[dict[str, Any]]:
     start = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=FIRST_TICK + skipped * TICKS_EACH + 1)
     frame = (
         setting.spark.readStream.format("holdfast")
-        .options(network=str(setting.stored.network), stream="orders", readFrom="log")
+        .options(network=str(setting.stored.network), stream=STREAM, readFrom="log")
         .options(startingTimestamp=start.isoformat(), maxEventsPerTrigger=str(at_once))
         .load()
     )
