@@ -105,7 +105,9 @@ async def performed(
                     await brokers.start(*NAMES)
                 (folder / point).with_suffix(".over").touch()
             if last is not None:
-                await asyncio.to_thread(last, brokers.file, folder / "checkpoint")
+                last(
+                    brokers.file, folder / "checkpoint"
+                )  # here: in another thread Spark does not know our source
             else:
                 if Victims.DRIVER in victims:
                     run.start([])

@@ -36,9 +36,7 @@ ROWS = 3_001
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
-    scale = PipelineScale(
-        tmp_path_factory.mktemp("bench"), ROWS, 1, 2, live_rows=2_000, live_turns=1, live_seconds=0.2
-    )
+    scale = PipelineScale(tmp_path_factory.mktemp("bench"), ROWS, 1, (1,), 2, 2_000, 1, 0.2)
     with setting(scale) as made:
         made.__dict__["spark"] = spark()  # that of all tests, which outlives it
         yield made

@@ -20,13 +20,12 @@ __all__ = ["FLOOR_JOB", "STREAMING_JOB", "streaming"]
 STREAMING_JOB: Final = "streaming to noop"
 FLOOR_JOB: Final = "a micro-batch of two events"
 ROWS_MAX: Final = 1_000_000
-BATCHES: Final = (1, 10)
 
 
 def streaming(setting: Setting) -> Iterator[Outcome]:
     """The end of the stream, in as many batches as are wanted."""
     rows = min(setting.stored.rows, ROWS_MAX)
-    for batches in BATCHES:
+    for batches in setting.scale.batches:
         runs: list[float] = []
         for _ in range(setting.scale.repetitions):
             began = time.perf_counter()
