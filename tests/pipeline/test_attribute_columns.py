@@ -59,6 +59,7 @@ def columns_of(rows: list[Row]) -> AttributeColumns:
 @example([{"sym": "x" * 64}, {"sym": "x"}])
 @example([{"sym": "x" * 63, "é": "x" * 63, "qty": "x" * 63, "price": "x" * 63}] * 2)
 @example([{"sym": "x" * 63, "é": "x" * 63, "qty": "x" * 63, "price": "x" * 60}] * 2)
+@example([{"sym": "x", "qty": 1}, {"qty": 2, "sym": "y"}])
 @example([{"raw": bytes(300)}])
 @example([{f"a{i}": True for i in range(300)}])
 @example([{f"a{i}": True} for i in range(KINDS_MAX + 1)])

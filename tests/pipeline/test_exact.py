@@ -30,8 +30,8 @@ TIMES = st.none() | st.integers(-(2**62), 2**62)
 def through_a_row(publication: Publication, **changes: object) -> Publication:
     """As a table has it and gives it back, some of its columns changed."""
     builder = RowBuilder(table_shape({}), "s", "s@b/0", 1)
-    builder.add_event(TICK - 1, TICK, publication, unpack(publication.event))
-    batch = builder.batch()
+    builder.add_events([TICK - 1], [TICK], [publication], [unpack(publication.event)], 1)
+    [batch] = builder.batches()
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns["time"] = columns["time"].cast("int64")
     row = {name: column.to_pylist()[0] for name, column in columns.items()} | changes

@@ -23,6 +23,7 @@ from holdfast.bench.network_wire import BenchFailed
 from holdfast.bench.pipeline_scale import Setting
 from holdfast.bench.pipeline_stream import STREAM
 from holdfast.bench.process_tree import processor_seconds
+from holdfast.pipeline.columns import arrow_schema, shape_of
 from holdfast.pipeline.lake.table import LakeTable
 from holdfast.pipeline.lake.writing import ROW_GROUP_ROWS
 
@@ -103,12 +104,13 @@ def plain_parquet(setting: Setting) -> Path:
         return folder
     folder.mkdir()
     table = _table(setting)
+    shape = shape_of(None, table.attributes)  # what the source shows: a table has a column more
     for pubend in sorted({each.pubend for each in table.files()}):
         mine = [each for each in table.files() if each.pubend == pubend]
-        schema = pq.read_schema(table.folder / mine[0].path)
+        schema = arrow_schema(shape)
         with pq.ParquetWriter(folder / f"{pubend.replace('/', '-')}.parquet", schema) as writer:
             for each in mine:
-                writer.write_table(pq.read_table(table.folder / each.path))
+                writer.write_table(pq.read_table(table.folder / each.path, columns=list(shape.columns)))
     return folder
 
 

@@ -131,14 +131,11 @@ def _divided(rows: Sequence[Row]) -> list[_Alike]:
 
 
 def _columns(rows: Sequence[Row], at: Sequence[int]) -> _Alike | None:
-    """Rows by columns; None if not all have the names of the first, and one type for each."""
-    names = tuple(rows[0])
-    if set(map(len, rows)) != {len(names)}:
+    """Rows by columns; None if not all have the same names, in one order, and one type for each."""
+    names, *others = set(map(tuple, rows))
+    if others:
         return None
-    try:
-        found = {name: list(map(itemgetter(name), rows)) for name in names}
-    except KeyError:
-        return None
+    found = {name: list(map(itemgetter(name), rows)) for name in names}
     kinds: dict[str, type] = {}
     for name, values in found.items():
         types = set(map(type, values))

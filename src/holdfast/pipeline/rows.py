@@ -93,13 +93,17 @@ class RowBuilder:
     ) -> None:
         """Events, of so many bytes, each with the silence before it."""
         self._flush_others()
-        self._after += after
-        self._ticks += ticks
-        self._publications += publications
-        self._events += events
         self._bytes += size + len(ticks) * ROW_BYTES
-        if len(self._ticks) >= BATCH_ROWS or self._bytes >= BATCH_BYTES:
-            self._flush_events()
+        start = 0
+        while start < len(ticks):
+            part = slice(start, start + BATCH_ROWS - len(self._ticks))
+            self._after += after[part]
+            self._ticks += ticks[part]
+            self._publications += publications[part]
+            self._events += events[part]
+            start = part.stop
+            if len(self._ticks) >= BATCH_ROWS or self._bytes >= BATCH_BYTES:
+                self._flush_events()
 
     def add_other(self, kind: str, after: Tick, upto: Tick, reason: str | None = None) -> None:
         """A gap, or a silence."""
