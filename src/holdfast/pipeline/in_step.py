@@ -127,7 +127,8 @@ def _silence(shape: Shape, stream: str, where: TickRange) -> Any:
     """The row that tells of a moment."""
     rows = RowBuilder(shape, stream, where.pubend, 0)
     rows.add_other(SILENCE, where.after, where.upto)
-    return _with_accepted(rows.batch(), lambda old: pa.array([where.upto], old.type))
+    [batch] = rows.batches()
+    return _with_accepted(batch, lambda old: pa.array([where.upto], old.type))
 
 
 def _not_before(batch: Any, moment: Tick) -> Any:
