@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import holdfast.pipeline
 
-#: As little around a session as can be. Java compiles a little and at once, and Spark not at all: each would take
-#: longer than the few rows of a test.
+#: As little around a session as can be. Java compiles a little and at once, and Spark not at all, nor does it plan anew
+#: what has begun: each would take longer than the few rows of a test.
 LITTLE: Final[dict[str, Any]] = {
     "spark__sql__shuffle__partitions": "2",
     "spark__sql__session__timeZone": "UTC",
     "spark__sql__codegen__wholeStage": "false",
+    "spark__sql__codegen__factoryMode": "NO_CODEGEN",
+    "spark__sql__adaptive__enabled": "false",
     "spark__driver__extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
