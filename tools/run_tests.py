@@ -20,13 +20,19 @@ ROOT = Path(__file__).resolve().parent.parent
 #: The folders whose tests start processes, or listen on sockets.
 WAITING = ("bench", "cli", "embedded", "fuzz", "puppet", "runtime")
 #: Others, each group a run of its own, the longest first; what is not named here is one more.
-GROUPS = (("pipeline",), ("simulation", "simulator"), ("node", "models", "client"), ("matching", "filters"))
+GROUPS = (
+    ("pipeline",),
+    ("simulation", "simulator"),
+    ("node", "models", "client"),
+    ("audit",),
+    ("matching", "filters"),
+)
 AT_ONCE = 3
 
 #: The one that runs alone.
 ALONE = "tests/simulation/test_reliable_swarm.py::test_no_seed_breaks_a_promise"
 
-PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not long"]
 
 
 def main() -> int:

@@ -150,6 +150,7 @@ def everything() -> list[Soaked]:
         Soaked(
             "a cluster without Holdfast: refused in a line each; with the archive it audits alike", bare, 3, 3
         ),
+        Soaked("tests too long for make test, each once", "tests/long_tests.py", 1, 1),
         Soaked("bad bytes at every port, seconds of them", "tests/fuzz_campaign.py", 600, 10),
         Soaked("lies about durable streams at every port, seconds of them", lies, 600, 10),
         Soaked("brokers in any interleaving", f"{tree}[filter]", 10_000),

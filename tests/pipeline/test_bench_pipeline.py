@@ -50,6 +50,7 @@ def rows_of(network: Path) -> list[object]:
     return [row for each in wanted for batch in task.rows(each) for row in batch.to_pylist()]
 
 
+@pytest.mark.long
 def test_every_job_measures_and_plain_parquet_has_the_rows_of_the_stream(shared: Setting) -> None:
     outcomes = [outcome for job in PIPELINE_JOBS.values() for outcome in job(shared)]
     assert all(run > 0 for outcome in outcomes for run in outcome.runs)

@@ -135,6 +135,7 @@ async def test_a_union_with_idle_and_with_empty_streams_ends_its_windows(
         assert by_text(await results(brokers, "derived/union", len(expected))) == by_text(expected)
 
 
+@pytest.mark.long
 @patiently
 async def test_an_outer_join_of_a_busy_and_an_idle_stream_says_what_has_found_nothing(
     brokers: Brokers, tmp_path: Path
@@ -157,6 +158,7 @@ async def test_an_outer_join_of_a_busy_and_an_idle_stream_says_what_has_found_no
         assert by_text(await results(brokers, "derived/join", len(expected))) == by_text(expected)
 
 
+@pytest.mark.long
 @patiently
 async def test_what_is_there_is_done_once_and_the_next_time_what_came_since(
     brokers: Brokers, tmp_path: Path

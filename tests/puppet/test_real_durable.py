@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import real_durable
@@ -41,7 +41,10 @@ PLANTED: dict[str, Callable[[list[LoggedEvent]], list[LoggedEvent]]] = {
     "('p', 2) is missing": lambda given: [given[0], given[2]],
     "('p', 3) came 2 times": lambda given: [*given, given[2]],
     "('p', 1) at ('orders@b/0', 10) after 20": lambda given: [given[1], given[0], given[2]],
-    "('p', 3) at ('orders@b/0', 31), accepted at": lambda given: [*given[:2], replace(given[2], tick=31)],
+    "('p', 3) at ('orders@b/0', 31), accepted at": lambda given: [
+        *given[:2],
+        msgspec.structs.replace(given[2], tick=31),
+    ],
     "('p', 4) was not wanted": lambda given: [*given, event(4)],
     "('p', 9) was not wanted": lambda given: [*given, event(9)],
 }

@@ -25,7 +25,7 @@ from holdfast.streams.pubend_names import pubend_name
 from holdfast.streams.store_lake import LakePage
 from holdfast.streams.storing import LakeRead, ReadEvents, ReadLake
 
-SECONDS = 6.0
+SECONDS = 4.0
 #: Far fewer than fit: a swarm that only limps is noticed, a slow machine is not.
 RUNS_MIN = 3
 

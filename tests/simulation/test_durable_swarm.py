@@ -14,7 +14,7 @@ from holdfast.scenarios.script import parse_script
 from holdfast.simulator.durable_scenarios import draw_durable
 from holdfast.simulator.durable_swarm import main, run_durable, run_durable_swarm
 
-SECONDS = 12.0
+SECONDS = 8.0
 #: Far fewer than fit: a swarm that only limps is noticed, a slow machine is not.
 RUNS_MIN = 6
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.simulator.swarm import Report, run_seed, run_swarm
 
-SECONDS = 8.0
+SECONDS = 5.0
 #: Far fewer than fit: a swarm that only limps is noticed, a slow machine is not.
 RUNS_MIN = 2
 

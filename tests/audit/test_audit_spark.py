@@ -79,6 +79,7 @@ def test_both_engines_give_the_same_answers_row_for_row(traces: list[Path]) -> N
     assert audit_in(spark(), [table]) == expected
 
 
+@pytest.mark.long
 def test_a_trace_in_order_needs_no_closer_look(tmp_path: Path) -> None:
     """The sieve suspects nobody, so that three rules for events are left, three for logs and one for their ends.
 
