@@ -25,6 +25,7 @@ from holdfast.bench.network_tap import Tap
 from holdfast.wire.frame import header
 
 
+@pytest.mark.long
 def test_everything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network_reliable, "SUBSCRIPTIONS", 20)
     monkeypatch.setattr(network_reliable, "BROKERS", 3)
