@@ -63,6 +63,7 @@ def run(name: str, scale: DurableScale) -> dict[tuple[str, str], Outcome]:
     return {(outcome.job, outcome.variant): outcome for outcome in outcomes}
 
 
+@pytest.mark.long
 def test_publishing_is_measured_beside_a_bare_file_and_with_the_real_client(tiny: DurableScale) -> None:
     assert set(run("publishing", tiny)) == {(ACKNOWLEDGED, variant) for variant in (RAW, BARE_FILE, REAL)}
 
@@ -74,6 +75,7 @@ def test_latency_is_measured_beside_a_sync(tiny: DurableScale) -> None:
     }
 
 
+@pytest.mark.long
 def test_the_chain_is_measured_with_one_and_with_all_brokers_logging_matches(tiny: DurableScale) -> None:
     percents = [f"{CHAIN_JOB}, p{percent}" for percent in (50, 99)]
     assert set(run("chain", tiny)) == {
@@ -89,6 +91,7 @@ def test_fan_out_is_measured_with_what_the_network_writes_for_an_event(tiny: Dur
     assert found[WRITTEN_JOB, "phb"].value > 418  # it is on disk
 
 
+@pytest.mark.long
 def test_the_offered_load_is_measured(tiny: DurableScale) -> None:
     assert len(run("offered", tiny)) == 2
 
@@ -103,10 +106,12 @@ def test_the_filtering_log_writes_a_fraction_of_what_event_logs_do(
     assert found[BYTES_JOB, ONE_LOG].value > 25 * 418
 
 
+@pytest.mark.long
 def test_catching_up_is_measured_for_one_and_for_many(tiny: DurableScale) -> None:
     assert set(run("catch-up", tiny)) == {(CATCH_UP_JOB, ONE), (CATCH_UP_JOB, "4 together")}
 
 
+@pytest.mark.long
 def test_after_an_outage_everybody_is_current_and_nothing_was_sent_for_each_subscriber(
     tiny: DurableScale,
 ) -> None:

@@ -53,6 +53,7 @@ def run(name: str) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.long
 def test_throughput_is_measured_with_every_engine_and_beside_the_bare_loop() -> None:
     everything = {*engines(), BARE}
     assert run("fan-out") == {"fan-out": everything}
@@ -64,6 +65,7 @@ def test_the_raw_limit_is_measured() -> None:
     assert run("loopback") == {"loopback": {"writes of 65,536 bytes", "writes of 418 bytes"}}
 
 
+@pytest.mark.long
 def test_latency_is_measured_beside_the_echo() -> None:
     variants = {ECHO, ONE_HOP, CHAIN}
     jobs = [f"{job}, p{percent}" for job in (LATENCY, PLACED) for percent in (50, 99)]
@@ -83,11 +85,13 @@ def test_load_and_servers_have_a_core_each_while_they_are_measured() -> None:
         assert os.sched_getaffinity(0) == os.sched_getaffinity(server.process_id) == cores
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_read_is_given_up_and_the_others_are_timed() -> None:
     variants = {READING, NOT_READING}
     assert run("slow-reader") == {"12 clients, p50": variants, "12 clients, p99": variants}
 
 
+@pytest.mark.long
 def test_real_clients_are_measured_beside_raw_ones() -> None:
     assert run("client") == {"fan-out with the real client": {RAW, RECEIVING, PUBLISHING}}
 

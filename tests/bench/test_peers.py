@@ -38,6 +38,7 @@ def skip_missing(peer: Peer) -> None:
         pytest.skip(f"{peer.name}: {reason}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("peer", all_peers(), ids=lambda peer: peer.name)
 def test_a_peer_is_measured_under_every_workload(peer: Peer, tmp_path: Path) -> None:
     skip_missing(peer)
