@@ -127,6 +127,7 @@ def test_others_read_the_same_while_it_is_written_and_compacted(written: HandWri
     assert failures == []
 
 
+@pytest.mark.long
 @patiently
 async def test_backfill_then_live_in_one_query_while_the_log_forgets(tmp_path: Path) -> None:
     """The logs keep what the lake does not have, and no more: what is read is exact. A million are in the soak."""

@@ -49,6 +49,7 @@ async def test_without_the_lake_it_is_a_gap(tmp_path: Path) -> None:
     assert {gap.reason for gap in found.gaps} == {"max_retain"}
 
 
+@pytest.mark.long
 @patiently
 async def test_what_the_lake_lacks_and_what_is_damaged_there_are_gaps_and_the_rest_is_served(
     tmp_path: Path,
