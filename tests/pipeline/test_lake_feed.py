@@ -15,7 +15,7 @@ pytest.importorskip("deltalake", reason="deltalake is not installed")
 
 import pyarrow.parquet as pq
 from hand_written import PUBEND, STREAM, HandWritten, event, events
-from lakes import DECLARED, origins_in, table_in, take_all
+from lakes import table_in, take_all
 from msgspec.structs import replace
 
 from drawn_events import an_event
@@ -23,11 +23,9 @@ from drawn_filters import Seeded
 from holdfast.intervals import Intervals, Span
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Lost, Tick
-from holdfast.pipeline.columns import shape_of
-from holdfast.pipeline.lake import feeding, table
+from holdfast.pipeline.lake import feeding
 from holdfast.pipeline.lake.compact import compact
 from holdfast.pipeline.lake.feeding import LakeFeed
-from holdfast.pipeline.lake.run import take_round
 from holdfast.pipeline.ranges import Ranges
 from holdfast.runtime.lake_process import LakeProcess
 from holdfast.streams.pubend import read_record
@@ -278,28 +276,6 @@ def test_a_file_that_is_not_whole_is_lost_and_named(written: HandWritten, tmp_pa
     assert Intervals(each[:2] for each in page.lost) == Intervals([(30, 60)])
     assert page.ticks == [*range(1, 31), *range(61, 91)]
     assert second.path in page.damages[0]
-
-
-def test_what_an_earlier_version_has_written_is_absent_and_what_follows_is_not(
-    written: HandWritten, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its rows have no rest, and so not every byte. The table has the column from the next round on."""
-    written.publish(events(range(1, 31)))
-    written.vouch(30)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(table, "table_shape", lambda attributes: shape_of(None, attributes))
-        old = table.LakeTable.made(tmp_path / "lake" / STREAM, STREAM, DECLARED)
-        assert take_round(old, origins_in(tmp_path)) is not None
-    written.publish(events(range(31, 61)))
-    written.vouch(60)
-    take_all(tmp_path)
-    page = read(feed_of(tmp_path), 0, 60)
-    assert page.ticks == list(range(31, 61))
-    assert Intervals(page.absent) == Intervals([(0, 30)])
-    assert "earlier version" in page.damages[0]
-    mine = table_in(tmp_path)
-    assert compact(mine).before == 2
-    assert read(feed_of(tmp_path), 0, 60).ticks == list(range(31, 61)), "nor when they are put together"
 
 
 def test_a_row_group_is_read_once_for_who_reads_on(

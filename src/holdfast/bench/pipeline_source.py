@@ -1,4 +1,4 @@
-"""A stream read by Spark, beside plain Parquet with the same rows: all columns, one column, and a selective filter.
+"""A stream read by Spark, beside plain Parquet with the same rows: all columns, and a selective filter.
 
 Nothing is done with the rows (the sink ``noop``), so what is measured is how they come to Spark. The ways take turns;
 the ratio of two is that of neighbouring runs.

@@ -34,11 +34,7 @@ _packed: Final = (
 
 
 class NotExact(EnvironmentsFault):
-    """A row from which what was published cannot be had: it is damaged, or ``is_old``, of before rows had a rest."""
-
-    def __init__(self, problem: str, *, is_old: bool = False) -> None:
-        super().__init__(problem)
-        self.is_old = is_old
+    """A row from which what was published cannot be had: it is damaged."""
 
 
 def rest_of(tick: Tick, publication: Publication, event: PackedEvent) -> bytes:
@@ -56,16 +52,12 @@ def publication_of(
     content_type: str,
     payload: bytes,
     microseconds: int | None,
-    rest: bytes | None,
+    rest: bytes,
 ) -> Publication:
     """The event of a row, as it was logged; the attributes are in the order of the row's Variant.
 
-    :raises NotExact: if the row is damaged, or was written before rows had a rest.
+    :raises NotExact: if the row is damaged.
     """
-    if rest is None:
-        raise NotExact(
-            f"the row of {publisher} {n} has no rest: an earlier version has written it", is_old=True
-        )
     if len(rest) < _HEAD.size:
         raise NotExact(f"the rest of the row of {publisher} {n} is too short")
     nanoseconds, checksum = _HEAD.unpack_from(rest)

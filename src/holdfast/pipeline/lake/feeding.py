@@ -134,7 +134,6 @@ class _Group:
         ticks: list[Tick] = []
         publications: list[Publication] = []
         lost: list[Lost] = []
-        absent: list[tuple[Tick, Tick]] = []
         damages: list[str] = []
         size = 0
         for tick, found in self._events(first, beyond, variants):
@@ -146,17 +145,14 @@ class _Group:
                     upto = tick
                     break
                 continue
-            if found.is_old:
-                absent.append((tick - 1, tick))
-            else:
-                lost.append(Lost(tick - 1, tick, DAMAGED))
+            lost.append(Lost(tick - 1, tick, DAMAGED))
             damages = damages or [f"{self._title}, tick {tick}: {found}"]
         lost += [
             Lost(max(after, self._begins[i]), min(upto, self._ticks[i]), self._reasons[i] or "")
             for i in range(first, min(beyond + 1, len(self._ticks)))
             if self._kinds[i] != EVENT and self._begins[i] < upto
         ]
-        return LakePage(upto, ticks, publications, sorted(lost), absent, damages)
+        return LakePage(upto, ticks, publications, sorted(lost), damages=damages)
 
     def _events(
         self, first: int, beyond: int, variants: VariantReader

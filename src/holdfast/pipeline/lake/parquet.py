@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from holdfast.messages.ticks import Tick
-from holdfast.pipeline.columns import REST, Shape, arrow_schema, arrow_type
+from holdfast.pipeline.columns import Shape, arrow_schema, arrow_type
 from holdfast.pipeline.lake.files import Zone
 from holdfast.pipeline.lake.writing import MISTYPED, row_group_zones
 from holdfast.pipeline.rows import typed_value
@@ -39,7 +39,6 @@ class ParquetRows:
         self.read_bytes = metadata.serialized_size
         self.attributes: dict[str, Any] = {}  #: those with a column, each with its type
         schema = self._file.schema_arrow
-        self._has_rest = REST in schema.names  #: files that were written before there was one have none
         if _DECLARED in schema.names:
             self.attributes = {each.name: each.type for each in schema.field(_DECLARED).type}
         self.mistyped: Mapping[str, int] = json.loads((metadata.metadata or {}).get(MISTYPED, b"{}"))
@@ -68,8 +67,6 @@ class ParquetRows:
         if group != self._group:
             self._group, self._columns = group, {}
         self._fetch([name for name in self._needed(shape) if name not in self._columns])
-        if not self._has_rest and REST in shape.columns:
-            self._columns[REST] = pa.nulls(self._file.metadata.row_group(group).num_rows, pa.binary())
         return {
             name: self._declared(shape)
             if name == _DECLARED
@@ -105,7 +102,7 @@ class ParquetRows:
     def _needed(self, shape: Shape) -> list[str]:
         needed: list[str] = []
         for name in shape.columns:
-            if name != _DECLARED and (name != REST or self._has_rest):
+            if name != _DECLARED:
                 needed.append(name)
         if _DECLARED in shape.columns:
             needed += [f"a.{name}" for name in shape.attributes if self._has(name, shape)]

@@ -24,7 +24,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import RemoveAction
 
 from holdfast.messages.ticks import Tick
-from holdfast.pipeline.columns import COLUMNS, REST, Shape, arrow_schema, shape_of, table_shape
+from holdfast.pipeline.columns import COLUMNS, Shape, arrow_schema, table_shape
 from holdfast.pipeline.lake.errors import ForeignTable, LakeBusy, LakeFailed, NoTable, OtherType
 from holdfast.pipeline.lake.files import DataFile, file_of, sync
 
@@ -119,21 +119,16 @@ class LakeTable:
     @property
     def attributes(self) -> dict[str, str]:
         """Those that have a column in ``a``, with their types."""
+        fields = json.loads(self._delta.schema().to_json())["fields"]
         struct: list[dict[str, str]] = next(
-            (each["type"]["fields"] for each in self._fields if each["name"] == "a"), []
+            (each["type"]["fields"] for each in fields if each["name"] == "a"), []
         )
         return {each["name"]: _KIND_OF[each["type"]] for each in struct}
 
     @property
-    def _fields(self) -> list[dict[str, Any]]:
-        fields: list[dict[str, Any]] = json.loads(self._delta.schema().to_json())["fields"]
-        return fields
-
-    @property
     def shape(self) -> Shape:
-        """Of its rows; one that was made before there was a rest has none until it is written to."""
-        has_rest = any(each["name"] == REST for each in self._fields)
-        return table_shape(self.attributes) if has_rest else shape_of(None, self.attributes)
+        """Of its rows."""
+        return table_shape(self.attributes)
 
     def place(self, pubend: str) -> Tick | None:
         """Up to where a pubend is in the table; None if it is not."""
@@ -167,11 +162,10 @@ class LakeTable:
                     f"{self.folder}: the attribute {name} is {own[name]} in the table, and declared {kind}"
                 )
                 raise OtherType(f"{problem}; expected {own[name]}")
-        is_new = {REST: REST not in self.shape.columns, "a": not set(attributes) <= set(own)}
+        if set(attributes) <= set(own):
+            return
         wanted = Schema.from_arrow(_schema(table_shape({**own, **attributes})))
-        columns = [each for each in wanted.fields if is_new.get(each.name, False)]
-        if columns:
-            self._do(lambda: self._delta.alter.add_columns(columns))
+        self._do(lambda: self._delta.alter.add_columns([each for each in wanted.fields if each.name == "a"]))
 
     def append(
         self, files: Sequence[DataFile], places: Mapping[str, Tick], note: Mapping[str, object]
