@@ -18,9 +18,11 @@ from holdfast.events.event import Event
 from holdfast.events.packed import PackedEvent, pack, unpack
 from holdfast.messages.publications import Publication
 from holdfast.pipeline.columns import table_shape
+from holdfast.pipeline.event_columns import EventColumns
 from holdfast.pipeline.exact import NotExact, publication_of, rest_of
 from holdfast.pipeline.rows import RowBuilder
 from holdfast.pipeline.variant_reading import VariantReader
+from holdfast.streams.pubend import record_of
 from strategies import events
 
 TICK = 1_794_796_159_317_585
@@ -30,7 +32,7 @@ TIMES = st.none() | st.integers(-(2**62), 2**62)
 def through_a_row(publication: Publication, **changes: object) -> Publication:
     """As a table has it and gives it back, some of its columns changed."""
     builder = RowBuilder(table_shape({}), "s", "s@b/0", 1)
-    builder.add_events([TICK - 1], [TICK], [publication], [unpack(publication.event)], 1)
+    builder.add_events(TICK - 1, EventColumns([TICK], [record_of(publication)]))
     [batch] = builder.batches()
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns["time"] = columns["time"].cast("int64")

@@ -67,7 +67,7 @@ def test_history_is_a_plain_scan(
 ) -> None:
     """Random filters and events; a part of them in the lake alone, a part in both, a part in the log alone."""
     monkeypatch.setattr("holdfast.pipeline.lake.writing.ROW_GROUP_ROWS", 10)
-    monkeypatch.setattr("holdfast.pipeline.rows.BATCH_ROWS", 10)
+    monkeypatch.setattr("holdfast.pipeline.pages.BATCH_ROWS", 10)
     source = Seeded(random.Random(seed))
     filters = [a_filter(source) for _ in range(10)]
     made = {tick: an_event(source, filters) for tick in range(1, 151)}

@@ -38,7 +38,7 @@ def written(tmp_path: Path) -> Iterator[HandWritten]:
 @pytest.fixture(autouse=True)
 def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.pipeline.lake.writing.ROW_GROUP_ROWS", 10)
-    monkeypatch.setattr("holdfast.pipeline.rows.BATCH_ROWS", 10)
+    monkeypatch.setattr("holdfast.pipeline.pages.BATCH_ROWS", 10)
 
 
 def lake_in(folder: Path, *, prune: bool = True) -> LakeRanges:

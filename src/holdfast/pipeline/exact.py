@@ -8,12 +8,13 @@ what was published, or hears that it is damaged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 import msgspec
+import numpy as np
 
 from holdfast.errors import EnvironmentsFault
 from holdfast.events.packed import PackedEvent
@@ -22,7 +23,7 @@ from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Tick
 from holdfast.streams.pubend import record_of
 
-__all__ = ["NotExact", "publication_of", "rest_of"]
+__all__ = ["NotExact", "publication_of", "rest_of", "rests_of"]
 
 _HEAD: Final = Struct("<HI")  #: nanoseconds, checksum
 _MICROSECOND: Final = 1_000
@@ -41,6 +42,19 @@ def rest_of(tick: Tick, publication: Publication, event: PackedEvent) -> bytes:
     """What a row lacks of an event; ``event`` is the publication's, read."""
     head = _HEAD.pack((event.time or 0) % _MICROSECOND, _checksum(tick, publication))
     return head if _packed(event) == publication.event else head + publication.event
+
+
+def rests_of(ticks: Sequence[Tick], records: Sequence[bytes], times: Any | None) -> Any:
+    """The same of many events that were packed as we pack them, from their records: a matrix of bytes.
+
+    ``times`` are of numpy, in nanoseconds.
+    """
+    sums = np.fromiter(map(crc32, records, [tick & _CRC_MASK for tick in ticks]), "<u4", len(records))
+    rests = np.zeros((len(records), _HEAD.size), np.uint8)
+    if times is not None:
+        rests[:, :2] = (times % _MICROSECOND).astype("<u2").view(np.uint8).reshape(-1, 2)
+    rests[:, 2:] = sums.view(np.uint8).reshape(-1, 4)
+    return rests
 
 
 def publication_of(

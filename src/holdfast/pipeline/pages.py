@@ -22,6 +22,7 @@ from holdfast.filters.subject import Subject
 from holdfast.messages.ticks import Lost, Tick
 from holdfast.pipeline.columns import shape_of
 from holdfast.pipeline.errors import BadOption, BadRequest, Gap
+from holdfast.pipeline.event_columns import EventColumns
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest
 from holdfast.pipeline.rows import GAP, SILENCE, RowBuilder
@@ -31,6 +32,11 @@ from holdfast.streams.store_events import DAMAGED
 __all__ = ["Page", "reach", "read_page"]
 
 LOOKED_BYTES_MAX: Final = 64 << 20  #: looked through for one page
+#: So much becomes rows together.
+BATCH_ROWS: Final = 8_192
+BATCH_BYTES: Final = 4 << 20
+
+_NO_EVENT: Final = (msgspec.MsgspecError, UnicodeDecodeError, MalformedEvent)  #: raised for what is none
 
 
 class Page(NamedTuple):
@@ -66,7 +72,10 @@ def read_page(ranges: Ranges, request: ReadRequest) -> Page:
 
 
 class _PageMaker:
-    """One page while it is made, piece by piece of the log."""
+    """One page while it is made, piece by piece of the log.
+
+    Events wait until there are enough of them: they are turned into rows by columns, and pieces are small.
+    """
 
     def __init__(self, request: ReadRequest, rows: RowBuilder) -> None:
         self._request = request
@@ -77,6 +86,9 @@ class _PageMaker:
         self._events_left = request.events
         self._bytes_left = request.bytes
         self._looked = 0  #: bytes
+        self._waiting_ticks: list[Tick] = []
+        self._waiting: list[bytes] = []  #: records
+        self._waiting_bytes = 0
 
     @property
     def is_full(self) -> bool:
@@ -85,6 +97,10 @@ class _PageMaker:
 
     def lose(self, lost: Lost) -> None:
         """Ticks that are gone."""
+        self._settle()
+        self._lose(lost)
+
+    def _lose(self, lost: Lost) -> None:
         request = self._request
         if request.gaps == "fail":
             raise Gap(f"{request.pubend} has lost ({lost.after}, {lost.upto}]: {lost.reason}")
@@ -93,7 +109,7 @@ class _PageMaker:
         if request.gaps == "row":
             self._rows.add_other(GAP, lost.after, lost.upto, lost.reason)
             self._events_left -= 1
-        self._covered = self._told = lost.upto
+        self._covered, self._told = max(self._covered, lost.upto), lost.upto
 
     def take(self, ticks: Sequence[Tick], records: Sequence[bytes]) -> None:
         """Events, as many as there is room for: all at once where that is plain, else one by one."""
@@ -104,35 +120,54 @@ class _PageMaker:
             and self._looked + size <= LOOKED_BYTES_MAX
         )
         if has_room or len(records) == 1:
-            try:
-                self._take(ticks, records, size)
-                return
-            except (msgspec.MsgspecError, MalformedEvent):  # whole, and not what a pubend writes
-                if len(records) == 1:
-                    self.lose(Lost(ticks[0] - 1, ticks[0], DAMAGED))
-                    return
+            self._take(ticks, records, size)
+            return
         for tick, record in zip(ticks, records, strict=True):
             if not self.is_full:
-                self.take((tick,), (record,))
+                self._take((tick,), (record,), len(record))
 
     def _take(self, ticks: Sequence[Tick], records: Sequence[bytes], size: int) -> None:
-        publications = read_records(records)
-        events = unpack_all([publication.event for publication in publications])
         self._looked += size
         self._covered = ticks[-1]
         if self._matches is not None:
-            matches = self._matches
-            picked = [i for i, event in enumerate(events) if matches(Subject(event))]
-            if len(picked) < len(events):
-                ticks = [ticks[i] for i in picked]
-                publications = [publications[i] for i in picked]
-                events = [events[i] for i in picked]
-                size = sum(len(records[i]) for i in picked)
-        if ticks:
-            self._rows.add_events([self._told, *ticks[:-1]], ticks, publications, events, size)
-            self._told = ticks[-1]
-            self._events_left -= len(ticks)
-            self._bytes_left -= size
+            picked = _picked(records, self._matches)
+            ticks, records = [ticks[i] for i in picked], [records[i] for i in picked]
+            size = sum(map(len, records))
+        self._waiting_ticks += ticks
+        self._waiting += records
+        self._waiting_bytes += size
+        self._events_left -= len(ticks)
+        self._bytes_left -= size
+        while len(self._waiting) >= BATCH_ROWS:
+            self._make_rows(BATCH_ROWS)
+        if self._waiting_bytes >= BATCH_BYTES:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Make rows of all that waits."""
+        if self._waiting:
+            self._make_rows(len(self._waiting))
+
+    def _make_rows(self, count: int) -> None:
+        """Of the first that wait."""
+        ticks, records = self._waiting_ticks[:count], self._waiting[:count]
+        del self._waiting_ticks[:count], self._waiting[:count]
+        self._waiting_bytes -= sum(map(len, records))
+        self._add(ticks, records)
+
+    def _add(self, ticks: Sequence[Tick], records: Sequence[bytes]) -> None:
+        try:
+            events = EventColumns(ticks, records)
+        except _NO_EVENT:  # one of them is whole, and not what a pubend writes
+            if len(ticks) == 1:
+                self._lose(Lost(ticks[0] - 1, ticks[0], DAMAGED))
+                return
+            half = len(ticks) // 2
+            self._add(ticks[:half], records[:half])
+            self._add(ticks[half:], records[half:])
+            return
+        self._rows.add_events(self._told, events)
+        self._told = ticks[-1]
 
     def whole_page(self) -> Page:
         """There is nothing more in the range."""
@@ -141,10 +176,20 @@ class _PageMaker:
 
     def page(self) -> Page:
         """What there is."""
+        self._settle()
         if self._covered == self._request.upto and self._told < self._covered and self._request.silence:
             self._rows.add_other(SILENCE, self._told, self._covered)
             self._told = self._covered
         return Page(self._rows.schema, self._rows.batches(), self._covered, self._told)
+
+
+def _picked(records: Sequence[bytes], matches: Callable[[Subject], bool]) -> list[int]:
+    """The numbers of those that match, or are no events: that is found out when rows are made of them."""
+    try:
+        events = unpack_all([publication.event for publication in read_records(records)])
+    except _NO_EVENT:
+        return [0] if len(records) == 1 else [i for i, each in enumerate(records) if _picked([each], matches)]
+    return [i for i, event in enumerate(events) if matches(Subject(event))]
 
 
 def _matcher(text: str | None) -> Callable[[Subject], bool] | None:

@@ -4,23 +4,19 @@ Every row covers (after, tick]. Those of a range follow each other without overl
 before it as well, a gap's just what is lost. So only silence before a gap, and behind the last event, needs rows of its
 own, for whoever wants them.
 
-Rows are gathered and made by columns, and only the columns that are wanted are made. A batch has events or what is
-none, not both: nothing has to be asked of each row.
+Rows are made by columns, and only those that are wanted. A batch has events or what is none, not both: nothing has to
+be asked of each row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from holdfast.events.packed import PackedEvent
-from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Tick
-from holdfast.pipeline.attribute_columns import AttributeColumns
-from holdfast.pipeline.columns import KINDS, REST, Shape, arrow_schema, arrow_type
-from holdfast.pipeline.exact import rest_of
+from holdfast.pipeline.columns import KINDS, Shape, arrow_schema, arrow_type
+from holdfast.pipeline.event_columns import EventColumns
 from holdfast.pipeline.variant import VariantEncoder
 
 __all__ = ["EVENT", "GAP", "SILENCE", "RowBuilder", "typed_value"]
@@ -28,11 +24,6 @@ __all__ = ["EVENT", "GAP", "SILENCE", "RowBuilder", "typed_value"]
 EVENT: Final = "event"
 GAP: Final = "gap"
 SILENCE: Final = "silence"
-
-BATCH_ROWS: Final = 8_192
-BATCH_BYTES: Final = 4 << 20
-#: Reckoned for a row besides what its event holds.
-ROW_BYTES: Final = 100
 
 
 def typed_value(value: object, spark: str) -> object:
@@ -52,8 +43,6 @@ class _Other(NamedTuple):
 class RowBuilder:
     """Gathers rows of one pubend, and makes batches of them."""
 
-    _attributes: AttributeColumns  #: of the batch that is made
-
     def __init__(self, shape: Shape, stream: str, pubend: str, incarnation: int) -> None:
         self._shape = shape
         self.schema = arrow_schema(shape)
@@ -63,88 +52,46 @@ class RowBuilder:
             "pubend": pa.scalar(pubend, pa.string()),
             "incarnation": pa.scalar(incarnation, pa.int32()),
         }
-        self._of_event: dict[str, Callable[[], Sequence[object]]] = {
-            "topic": lambda: [event.topic for event in self._events],
-            "publisher": lambda: [publication.publisher for publication in self._publications],
-            "n": lambda: [publication.n for publication in self._publications],
-            "time": lambda: [e.time if e.time is None else e.time // 1_000 for e in self._events],
-            "content_type": lambda: [event.content_type or None for event in self._events],
-            "payload": lambda: [event.payload for event in self._events],
-            REST: lambda: list(map(rest_of, self._ticks, self._publications, self._events)),
-        }
         self._made: list[Any] = []
         self._others: list[_Other] = []
-        self._begin_events()
 
-    def _begin_events(self) -> None:
-        self._after: list[Tick] = []
-        self._ticks: list[Tick] = []
-        self._publications: list[Publication] = []
-        self._events: list[PackedEvent] = []
-        self._bytes = 0  #: about so many are gathered
-
-    def add_events(
-        self,
-        after: Sequence[Tick],
-        ticks: Sequence[Tick],
-        publications: Sequence[Publication],
-        events: Sequence[PackedEvent],
-        size: int,
-    ) -> None:
-        """Events, of so many bytes, each with the silence before it."""
+    def add_events(self, after: Tick, events: EventColumns) -> None:
+        """Events, each with the silence before it: up to ``after`` everything is told. They become a batch."""
         self._flush_others()
-        self._bytes += size + len(ticks) * ROW_BYTES
-        start = 0
-        while start < len(ticks):
-            part = slice(start, start + BATCH_ROWS - len(self._ticks))
-            self._after += after[part]
-            self._ticks += ticks[part]
-            self._publications += publications[part]
-            self._events += events[part]
-            start = part.stop
-            if len(self._ticks) >= BATCH_ROWS or self._bytes >= BATCH_BYTES:
-                self._flush_events()
+        arrays = [self._event_column(name, after, events) for name in self._shape.columns]
+        self._made.append(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
 
     def add_other(self, kind: str, after: Tick, upto: Tick, reason: str | None = None) -> None:
         """A gap, or a silence."""
-        self._flush_events()
         self._others.append(_Other(kind, after, upto, reason))
 
     def batches(self) -> list[Any]:
         """What was gathered, as record batches, in order; then nothing is."""
-        self._flush_events()
         self._flush_others()
         made, self._made = self._made, []
         return made
 
-    def _flush_events(self) -> None:
-        if self._ticks:
-            self._attributes = AttributeColumns(self._events, self._encoder)
-            arrays = [self._event_column(name) for name in self._shape.columns]
-            self._made.append(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
-            self._begin_events()
-
-    def _event_column(self, name: str) -> Any:
-        kind, count = arrow_type(name, self._shape), len(self._ticks)
+    def _event_column(self, name: str, after: Tick, events: EventColumns) -> Any:
+        kind, count = arrow_type(name, self._shape), len(events)
         if name in self._constant:
             return pa.repeat(self._constant[name], count)
         match name:
             case "kind":
                 return pa.repeat(pa.scalar(EVENT, kind), count)
             case "after":
-                return pa.array(self._after, kind)
+                return pa.array([after, *events.ticks[:-1]], kind)
             case "tick" | "accepted":
-                return pa.array(self._ticks, pa.int64()).cast(kind)
+                return pa.array(events.ticks, pa.int64()).cast(kind)
             case "attributes":
-                return pa.StructArray.from_arrays(list(self._attributes.variants()), fields=list(kind))
+                return pa.StructArray.from_arrays(list(events.variants(self._encoder)), fields=list(kind))
             case "a":
-                children = [self._attributes.declared(n, KINDS[k]) for n, k in self._shape.attributes.items()]
+                children = [events.declared(n, KINDS[k]) for n, k in self._shape.attributes.items()]
                 return pa.StructArray.from_arrays(children, fields=list(kind))
             case "tags":
                 return _no_tags(kind, count)
             case "reason":
                 return pa.nulls(count, kind)
-        return pa.array(self._of_event[name](), kind)
+        return events.plain(name)
 
     def _flush_others(self) -> None:
         if self._others:

@@ -16,6 +16,7 @@ from holdfast.storage.files import Files
 from holdfast.storage.manifest import MANIFEST
 from holdfast.storage.opening import Findings, examine
 from holdfast.storage.segment import Segment
+from holdfast.storage.segment_format import base_of
 from holdfast.storage.view import LogView
 
 __all__ = ["LogReader"]
@@ -34,6 +35,7 @@ class LogReader:
         self._files = files
         self._unsynced = unsynced
         self._vouched = 0
+        self._seen: tuple[object, ...] = ()  #: the files as they were at the last refresh
         self._known = self._findings = self._consistent([], deep=deep, unsynced=unsynced)
 
     @property
@@ -67,6 +69,9 @@ class LogReader:
         ``vouched``: up to here everything is known to have been stable.
         """
         self._vouched = max(self._vouched, vouched)
+        seen = self._state()
+        if seen == self._seen:
+            return
         self._known = self._findings = self._consistent(
             self._known.view.segments, deep=False, unsynced=self._unsynced
         )
@@ -74,6 +79,13 @@ class LogReader:
             # What is not synced may yet be cut off, and other blocks be written there: it is looked at anew each time.
             segments = [each if each.is_sealed else _copy(each) for each in self._known.view.segments]
             self._findings = self._consistent(segments, deep=False, unsynced=True)
+        self._seen = seen
+
+    def _state(self) -> tuple[object, ...]:
+        """What is different whenever the writer has done something: it only appends, to the last of its files."""
+        names = sorted(self._files.names())
+        last = max((name for name in names if base_of(name) is not None), default=MANIFEST)
+        return self._files.read(MANIFEST), names, self._files.size(last), self._vouched
 
     def _consistent(self, segments: list[Segment], *, deep: bool, unsynced: bool) -> Findings:
         """What the files hold, and held throughout: files only go after the manifest has been changed."""

@@ -1,0 +1,208 @@
+"""Events by columns, against each event by itself: the same values, the same bytes [contracts.md §7]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from examples import examples
+from holdfast.errors import MalformedEvent
+from holdfast.events.packed import PackedEvent
+from holdfast.events.value import INT_MAX, INT_MIN, Value
+from holdfast.messages.publications import Publication
+from holdfast.streams.pubend import record_of
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+from holdfast.pipeline import alike
+from holdfast.pipeline.event_columns import EventColumns
+from holdfast.pipeline.exact import rest_of
+from holdfast.pipeline.variant import VariantEncoder, encoded
+
+Row = dict[str, Value]
+TICK = 1_767_225_600_000_000
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    ["x" * 31, "x" * 32, "x" * 63, "é" * 32, "x" * 255, "x" * 256, "x" * 65_536]
+)
+EDGES = [
+    sign * (1 << bits) + more
+    for bits in (5, 7, 8, 15, 16, 31, 32, 62)
+    for sign in (1, -1)
+    for more in (-1, 0, 1)
+]
+INTEGERS = st.integers(INT_MIN, INT_MAX) | st.sampled_from([*EDGES, INT_MIN, INT_MAX])
+BINARY = st.binary(max_size=40) | st.sampled_from([bytes(255), bytes(256), bytes(65_536)])
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+BY_KIND: dict[type, st.SearchStrategy[Value]] = {
+    bool: st.booleans(),
+    int: INTEGERS,
+    float: FLOATS,
+    str: TEXTS,
+    bytes: BINARY,
+}
+VALUES = st.one_of(*BY_KIND.values())
+NAMES = st.sampled_from(["price", "qty", "sym", "é", "\U0001f600", "n" * 40])
+ROWS = st.dictionaries(NAMES, VALUES)
+KINDS: dict[str, type] = {"price": float, "qty": int, "sym": str, "é": bool, "raw": bytes}
+
+
+def packed(row: Row, **others: Any) -> PackedEvent:
+    """An event has its bytes behind its other attributes, whatever their order was."""
+    binary = {name: value for name, value in row.items() if isinstance(value, bytes)}
+    scalars = {name: value for name, value in row.items() if not isinstance(value, bytes)}
+    rest = {"topic": "t", "content_type": "", "payload": b"", "time": None, **others}
+    return PackedEvent(scalars=scalars, binary=binary, **rest)
+
+
+def publication_of(event: PackedEvent, n: int, publisher: str = "p") -> Publication:
+    return Publication(publisher, n, msgspec.msgpack.encode(event))
+
+
+@st.composite
+def of_few_kinds(draw: st.DrawFn) -> list[tuple[str, int, PackedEvent]]:
+    """Events as they mostly are: of a few kinds, the names of one kind in one order, the values of one type."""
+    few = draw(st.lists(ROWS, min_size=1, max_size=4))
+    found = []
+    for _ in range(draw(st.integers(1, 30))):
+        row = {name: draw(BY_KIND[type(value)]) for name, value in draw(st.sampled_from(few)).items()}
+        event = packed(
+            row,
+            topic=draw(TEXTS),
+            content_type=draw(st.sampled_from(["", "text/plain"])),
+            payload=draw(BINARY),
+            time=draw(st.none() | INTEGERS),
+        )
+        found.append((draw(TEXTS), draw(INTEGERS), event))
+    return found
+
+
+def rows_of(rows: list[Row]) -> list[tuple[str, int, PackedEvent]]:
+    return [("p", n, packed(row)) for n, row in enumerate(rows, 1)]
+
+
+def events_by(monkeypatch: pytest.MonkeyPatch, found: list[tuple[str, int, PackedEvent]]) -> EventColumns:
+    """Few events are read by columns here, though that would not be worth it."""
+    monkeypatch.setattr(alike, "EVENTS_MIN", 1)
+    records = [record_of(publication_of(event, n, publisher)) for publisher, n, event in found]
+    return EventColumns([TICK + i for i in range(len(records))], records)
+
+
+#: What each column has of an event, by itself.
+PLAIN: dict[str, Callable[[int, Publication, PackedEvent], object]] = {
+    "publisher": lambda _, publication, __: publication.publisher,
+    "n": lambda _, publication, __: publication.n,
+    "topic": lambda _, __, event: event.topic,
+    "content_type": lambda _, __, event: event.content_type or None,
+    "payload": lambda _, __, event: event.payload,
+    "rest": rest_of,
+}
+
+
+@examples(60)
+@given(of_few_kinds())
+@example(rows_of([{}]))
+@example(rows_of([{}, {"sym": "x"}, {}]))
+@example(rows_of([{"sym": "x" * 64}, {"sym": "x"}]))
+@example(rows_of([{"sym": "x" * 63, "é": "x" * 63, "qty": "x" * 63, "price": "x" * 63}] * 2))
+@example(rows_of([{"sym": "x" * 63, "é": "x" * 63, "qty": "x" * 63, "price": "x" * 60}] * 2))
+@example(rows_of([{"sym": "x", "qty": 1}, {"qty": 2, "sym": "y"}]))
+@example(rows_of([{"raw": bytes(300)}]))
+@example(rows_of([{f"a{i}": True for i in range(300)}]))
+@example(rows_of([{f"a{i}": True for i in range(count)} for count in (15, 16, 17)]))
+@example(rows_of([{f"a{i}": True} for i in range(alike.KINDS_MAX + 1)]))
+@example(rows_of([{"n" * 256: True}, {"n" * 255: True}, {"n" * 31: True}, {"n" * 32: True}]))
+@example([("p", n, packed({"qty": n}, time=n)) for n in EDGES])
+def test_the_columns_are_those_of_each_event_by_itself(found: list[tuple[str, int, PackedEvent]]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        columns = events_by(monkeypatch, found)
+    publications = [publication_of(event, n, publisher) for publisher, n, event in found]
+    events = [event for _, _, event in found]
+    for name, of in PLAIN.items():
+        assert columns.plain(name).to_pylist() == list(map(of, columns.ticks, publications, events)), name
+    times = columns.plain("time").cast("int64").to_pylist()
+    assert times == [None if event.time is None else event.time // 1_000 for event in events]
+    values, metadata = columns.variants(VariantEncoder())
+    made = list(zip(values.to_pylist(), metadata.to_pylist(), strict=True))
+    assert made == [encoded(event.attributes) for event in events]
+    for name, kind in KINDS.items():
+        expected = [value if type(value := event.attributes.get(name)) is kind else None for event in events]
+        assert columns.declared(name, kind).to_pylist() == expected
+
+
+def test_events_of_a_few_kinds_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[Row] = [{"price": 1.5, "sym": "x"} if i % 3 else {"price": i, "raw": b"y"} for i in range(50)]
+    found = rows_of(rows)
+    expected = [encoded(event.attributes) for _, _, event in found]
+    monkeypatch.delattr(VariantEncoder, "encode")
+    monkeypatch.setattr("holdfast.pipeline.event_columns.read_records", None)
+    values, metadata = events_by(monkeypatch, found).variants(VariantEncoder())
+    assert list(zip(values.to_pylist(), metadata.to_pylist(), strict=True)) == expected
+
+
+#: The event whose attribute ``i`` is 7, as others may pack it; ours is the first.
+HEAD, TAIL = b"\x96\xa1t\x81", b"\x80\xa0\xc4\x00\xc0"
+OWN_WAYS = {
+    "as we do": HEAD + b"\xa1i\x07" + TAIL,
+    "a long number": HEAD + b"\xa1i\xcc\x07" + TAIL,
+    "a longer one": HEAD + b"\xa1i\xd3" + (7).to_bytes(8, "big") + TAIL,
+    "a long name": HEAD + b"\xd9\x01i\x07" + TAIL,
+    "a long topic": b"\x96\xd9\x01t\x81\xa1i\x07" + TAIL,
+    "a long map": b"\x96\xa1t\xde\x00\x01\xa1i\x07" + TAIL,
+    "a longer map": b"\x96\xa1t\xdf\x00\x00\x00\x01\xa1i\x07" + TAIL,
+    "a long array": b"\xdc\x00\x06\xa1t\x81\xa1i\x07" + TAIL,
+    "twice": b"\x96\xa1t\x82\xa1i\x06\xa1i\x07" + TAIL,
+    "a long payload": HEAD + b"\xa1i\x07\x80\xa0\xc5\x00\x00\xc0",
+}
+
+
+@pytest.mark.parametrize("way", OWN_WAYS)
+@pytest.mark.parametrize("beside", [0, 1, 40])
+def test_an_event_may_be_packed_in_ones_own_way(way: str, beside: int) -> None:
+    """It is read, and its rest has its very bytes; those beside it are what they are."""
+    own = Publication("p", 1, OWN_WAYS[way])
+    events = [own, *[publication_of(packed({"i": n}), n) for n in range(beside)]]
+    columns = EventColumns(range(len(events)), [record_of(event) for event in events])
+    assert columns.declared("i", int).to_pylist() == [7, *range(beside)]
+    rest = columns.plain("rest").to_pylist()
+    assert rest[0][6:] == (b"" if way == "as we do" else own.event)
+    assert all(len(each) == 6 for each in rest[1:])
+
+
+FLOAT_32 = HEAD + b"\xa1i\xca\x3f\x80\x00\x00" + TAIL
+
+
+def test_a_short_float_is_a_float() -> None:
+    records = [record_of(Publication("p", n, FLOAT_32)) for n in range(3)]
+    assert EventColumns(range(3), records).declared("i", float).to_pylist() == [1.0] * 3
+
+
+GOOD = record_of(publication_of(packed({"i": 1, "s": "x"}, payload=b"payload", time=5), 1))
+
+
+@pytest.mark.parametrize("beside", [0, 40])
+def test_whatever_is_cut_off_or_changed_is_malformed_or_read_as_by_itself(beside: int) -> None:
+    """Every byte of a record, changed to many others, and every shorter record: nothing is read beyond it."""
+    damaged = [GOOD[:size] for size in range(len(GOOD))]
+    damaged += [GOOD[:i] + bytes([b]) + GOOD[i + 1 :] for i in range(len(GOOD)) for b in range(0, 256, 3)]
+    damaged += [GOOD[:i] + bytes([b]) + GOOD[i + 1 :] for i in range(len(GOOD)) for b in range(0xC0, 0xE0)]
+    for record in {*damaged, GOOD + b"\0"}:
+        records = [record, *[GOOD] * beside]
+        try:
+            publication = msgspec.msgpack.decode(record, type=Publication)
+            event = msgspec.msgpack.decode(publication.event, type=PackedEvent)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError, MalformedEvent)):
+                EventColumns(range(len(records)), records)
+        else:
+            columns = EventColumns(range(len(records)), records)
+            assert columns.plain("topic")[0].as_py() == event.topic
+            assert columns.plain("payload")[0].as_py() == event.payload
+            assert columns.plain("n")[0].as_py() == publication.n
+            values, _ = columns.variants(VariantEncoder())
+            assert values[0].as_py() == encoded(event.attributes).value
+            assert columns.plain("topic").to_pylist()[1:] == ["t"] * beside
