@@ -161,10 +161,12 @@ class Cursors:
         self._bytes = messages.numbers(">u1")
         self._at = messages.starts[which]
         self._ends = messages.ends[which]
+        self._tags: Any = None  #: the bytes that come next, once they were looked at
 
     def peek(self) -> int:
         """What kind of thing comes next: none that is odd."""
-        kinds = _KINDS[self._bytes[self._at]]
+        self._tags = self._bytes[self._at]
+        kinds = _KINDS[self._tags]
         kind = int(kinds[0])
         if kind == ODD or (kinds != kind).any():
             raise Unlike(kinds)
@@ -196,8 +198,7 @@ class Cursors:
 
     def size(self) -> int:
         """That of a map, the same in all."""
-        self._expect(MAP)
-        tags = self._bytes[self._at]
+        tags = self._next(MAP)
         sizes = self._numbers(tags, tags.astype(np.int64) - _SMALL_MAP, _MAPS)
         if (sizes != sizes[0]).any():
             raise Unlike(sizes + 1)
@@ -205,46 +206,42 @@ class Cursors:
 
     def nils(self) -> None:
         """Nothing, in all."""
-        self._expect(NIL)
+        self._next(NIL)
         self._move(self._at + 1)
 
     def booleans(self) -> Any:
         """Of numpy."""
-        self._expect(BOOLEAN)
-        found = self._bytes[self._at] == _TRUE
+        found = self._next(BOOLEAN) == _TRUE
         self._move(self._at + 1)
         return found
 
     def floats(self) -> Any:
         """Of numpy, of 8 bytes."""
-        self._expect(FLOAT)
+        self._next(FLOAT)
         found = self._messages.numbers(">f8")[self._at + 1].astype(np.float64)
         self._move(self._at + 9)
         return found
 
     def integers(self) -> Any:
         """Of numpy, of 8 bytes."""
-        self._expect(INTEGER)
-        tags = self._bytes[self._at]
+        tags = self._next(INTEGER)
         return self._numbers(tags, tags.view(np.int8).astype(np.int64), _INTEGERS)
 
     def texts(self) -> Spans:
         """Whether they are UTF-8 is not looked at."""
-        self._expect(TEXT)
-        tags = self._bytes[self._at]
+        tags = self._next(TEXT)
         return self._spans(self._numbers(tags, tags.astype(np.int64) - _SMALL_TEXT, _TEXTS))
 
     def binaries(self) -> Spans:
         """Bytes."""
-        self._expect(BYTES)
-        tags = self._bytes[self._at]
+        tags = self._next(BYTES)
         return self._spans(self._numbers(tags, tags.astype(np.int64), _BYTES))
 
     def enter(self, inner: Spans) -> None:
         """Go on within bytes that are the last of each message."""
         if (inner.ends != self._ends).any():
             self.refuse(inner.ends != self._ends)
-        self._at = inner.starts
+        self._at, self._tags = inner.starts, None
 
     def finish(self) -> None:
         """There is nothing more."""
@@ -261,30 +258,43 @@ class Cursors:
     def _numbers(self, tags: Any, small: Any, forms: _Forms) -> Any:
         """What these bytes stand for, if they do not announce one of the forms; else what comes behind them."""
         at = self._at + 1
+        first = int(tags[0])
+        if (tags == first).all():
+            form = forms.by_tag.get(first)
+            if form is None:
+                self._move(at)
+                return small
+            self._move(at + forms.widths[first])
+            found, is_odd = self._formed(form, at)
+            if is_odd.any():
+                self.refuse(is_odd)
+            return found
         self._move(at + forms.widths[tags])
         for tag in np.flatnonzero(np.bincount(tags, minlength=256)):
             form = forms.by_tag.get(int(tag))
-            if form is None:
-                continue
-            which = tags == tag
-            found = self._messages.numbers(form.kind)[at[which]].astype(np.int64)
-            is_odd = (found < form.least) | (found > form.most)
-            if is_odd.any():
-                which[which] = is_odd
-                self.refuse(which)
-            small[which] = found
+            if form is not None:
+                which = tags == tag
+                small[which], is_odd = self._formed(form, at[which])
+                if is_odd.any():
+                    which[which] = is_odd
+                    self.refuse(which)
         return small
+
+    def _formed(self, form: _Form, at: Any) -> tuple[Any, Any]:
+        """The numbers that stand there, and which of them could be shorter."""
+        found = self._messages.numbers(form.kind)[at].astype(np.int64)
+        return found, (found < form.least) | (found > form.most)
 
     def _passed(self, constant: bytes) -> Any:
         """Where these bytes came next."""
         at = self._at
         self._move(at + len(constant))
-        words = self._messages.numbers(">u8")
+        words = self._messages.numbers("<u8")
         is_there = np.ones(len(at), bool)
         for start in range(0, len(constant), _WORD):
             part = constant[start : start + _WORD]
-            found = words[at + start] >> np.uint64(8 * (_WORD - len(part)))
-            is_there &= found == int.from_bytes(part, "big")
+            found = words[at + start] & np.uint64((1 << 8 * len(part)) - 1)
+            is_there &= found == np.uint64(int.from_bytes(part, "little"))
         return is_there
 
     def _spans(self, lengths: Any) -> Spans:
@@ -292,12 +302,16 @@ class Cursors:
         self._move(starts + lengths)
         return Spans(self._messages.data, starts, self._at)
 
-    def _expect(self, kind: int) -> None:
-        if self.peek() != kind:
+    def _next(self, kind: int) -> Any:
+        """The bytes that announce something of this kind."""
+        if self._tags is None:
+            self.peek()
+        if _KINDS[self._tags[0]] != kind:
             self.refuse()
+        return self._tags
 
     def _move(self, at: Any) -> None:
         beyond = at > self._ends
         if beyond.any():
             self.refuse(beyond)
-        self._at = at
+        self._at, self._tags = at, None
