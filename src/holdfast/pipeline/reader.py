@@ -20,14 +20,14 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 import msgspec
 import pyarrow as pa
 
 from holdfast.errors import HoldfastError
 from holdfast.pipeline.errors import BadRequest, code_of
-from holdfast.pipeline.pages import reach, read_page
+from holdfast.pipeline.pages import Page, reach, read_page
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import (
     REQUEST_BYTES_MAX,
@@ -57,36 +57,51 @@ _encode: Final = msgspec.json.Encoder().encode
 _BUSY: Final = _encode(ErrorAnswer("busy", f"{CONNECTIONS_MAX} connections are served")) + b"\n"
 
 
-def answer_to(ranges: Ranges, line: bytes) -> bytes:
+def answer_to(ranges: Ranges, line: bytes) -> list[bytes | memoryview]:
     """Everything that is to be sent; whatever is wrong is an answer too."""
     try:
         return _answer(ranges, line)
     except HoldfastError as error:
-        return _encode(ErrorAnswer(code_of(error), str(error))) + b"\n"
+        return [_line_of(ErrorAnswer(code_of(error), str(error)))]
     except Exception as error:
         logs.bug("a request could not be answered", error, {})
-        return _encode(ErrorAnswer("bug", repr(error))) + b"\n"
+        return [_line_of(ErrorAnswer("bug", repr(error)))]
 
 
-def _answer(ranges: Ranges, line: bytes) -> bytes:
+def _answer(ranges: Ranges, line: bytes) -> list[bytes | memoryview]:
     request = read_request(line)
     match request:
         case EndsRequest(stream):
-            return _encode(EndsAnswer(ranges.ends(stream))) + b"\n"
+            return [_line_of(EndsAnswer(ranges.ends(stream)))]
         case SilenceRequest(stream):
-            return _encode(SilenceAnswer(*ranges.silence(stream))) + b"\n"
+            return [_line_of(SilenceAnswer(*ranges.silence(stream)))]
         case ReachRequest():
-            return _encode(reach(ranges, request)) + b"\n"
+            return [_line_of(reach(ranges, request))]
         case ReadRequest():
             page = read_page(ranges, request)
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, page.schema) as writer:
-                for batch in page.batches:
-                    writer.write_batch(batch)
-            data: bytes = sink.getvalue().to_pybytes()
-            return _encode(ReadAnswer(len(data), page.covered, page.told)) + b"\n" + data
+            data = _as_stream(page)
+            return [_line_of(ReadAnswer(data.size, page.covered, page.told)), memoryview(data)]
         case _:
             assert_never(request)
+
+
+def _line_of(answer: object) -> bytes:
+    return _encode(answer) + b"\n"
+
+
+def _as_stream(page: Page) -> Any:
+    """What Arrow makes of a page, in memory of just that size: a buffer that grows would be copied again and again."""
+    size = pa.MockOutputStream()
+    _write(page, size)
+    data = pa.allocate_buffer(size.size())
+    _write(page, pa.FixedSizeBufferWriter(data))
+    return data
+
+
+def _write(page: Page, sink: Any) -> None:
+    with pa.ipc.new_stream(sink, page.schema) as writer:
+        for batch in page.batches:
+            writer.write_batch(batch)
 
 
 class LogReaderServer:
@@ -122,11 +137,12 @@ class LogReaderServer:
                 try:
                     line = _line(connection)
                 except BadRequest as error:
-                    answer = _encode(ErrorAnswer("request", str(error))) + b"\n"
+                    answer: list[bytes | memoryview] = [_line_of(ErrorAnswer("request", str(error)))]
                 else:
                     with self._at_work:
                         answer = answer_to(self._ranges, line)
-                _send(connection, answer)
+                for part in answer:
+                    _send(connection, part)
         except OSError:
             pass  # whoever asked is gone, or takes too long
         finally:
@@ -152,9 +168,9 @@ def _line(connection: socket.socket) -> bytes:
     return data.partition(b"\n")[0]
 
 
-def _send(connection: socket.socket, answer: bytes) -> None:
+def _send(connection: socket.socket, part: bytes | memoryview) -> None:
     connection.settimeout(SEND_SECONDS)
-    view = memoryview(answer)
+    view = memoryview(part)
     for start in range(0, len(view), PIECE_BYTES):
         connection.sendall(view[start : start + PIECE_BYTES])
 
