@@ -15,6 +15,7 @@ from holdfast.errors import MalformedEvent
 from holdfast.events.packed import PackedEvent
 from holdfast.events.value import INT_MAX, INT_MIN, Value
 from holdfast.messages.publications import Publication
+from holdfast.storage.records import Records
 from holdfast.streams.pubend import record_of
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -89,7 +90,7 @@ def events_by(monkeypatch: pytest.MonkeyPatch, found: list[tuple[str, int, Packe
     """Few events are read by columns here, though that would not be worth it."""
     monkeypatch.setattr(alike, "EVENTS_MIN", 1)
     records = [record_of(publication_of(event, n, publisher)) for publisher, n, event in found]
-    return EventColumns([TICK + i for i in range(len(records))], records)
+    return EventColumns([TICK + i for i in range(len(records))], [Records.of(records)])
 
 
 #: What each column has of an event, by itself.
@@ -166,7 +167,8 @@ def test_an_event_may_be_packed_in_ones_own_way(way: str, beside: int) -> None:
     """It is read, and its rest has its very bytes; those beside it are what they are."""
     own = Publication("p", 1, OWN_WAYS[way])
     events = [own, *[publication_of(packed({"i": n}), n) for n in range(beside)]]
-    columns = EventColumns(range(len(events)), [record_of(event) for event in events])
+    records = [record_of(event) for event in events]
+    columns = EventColumns(range(len(events)), [Records.of(records[:5]), Records.of(records[5:])])
     assert columns.declared("i", int).to_pylist() == [7, *range(beside)]
     rest = columns.plain("rest").to_pylist()
     assert rest[0][6:] == (b"" if way == "as we do" else own.event)
@@ -178,7 +180,7 @@ FLOAT_32 = HEAD + b"\xa1i\xca\x3f\x80\x00\x00" + TAIL
 
 def test_a_short_float_is_a_float() -> None:
     records = [record_of(Publication("p", n, FLOAT_32)) for n in range(3)]
-    assert EventColumns(range(3), records).declared("i", float).to_pylist() == [1.0] * 3
+    assert EventColumns(range(3), [Records.of(records)]).declared("i", float).to_pylist() == [1.0] * 3
 
 
 GOOD = record_of(publication_of(packed({"i": 1, "s": "x"}, payload=b"payload", time=5), 1))
@@ -197,9 +199,9 @@ def test_whatever_is_cut_off_or_changed_is_malformed_or_read_as_by_itself(beside
             event = msgspec.msgpack.decode(publication.event, type=PackedEvent)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError, MalformedEvent)):
-                EventColumns(range(len(records)), records)
+                EventColumns(range(len(records)), [Records.of(records)])
         else:
-            columns = EventColumns(range(len(records)), records)
+            columns = EventColumns(range(len(records)), [Records.of(records)])
             assert columns.plain("topic")[0].as_py() == event.topic
             assert columns.plain("payload")[0].as_py() == event.payload
             assert columns.plain("n")[0].as_py() == publication.n

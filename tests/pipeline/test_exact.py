@@ -22,6 +22,7 @@ from holdfast.pipeline.event_columns import EventColumns
 from holdfast.pipeline.exact import NotExact, publication_of, rest_of
 from holdfast.pipeline.rows import RowBuilder
 from holdfast.pipeline.variant_reading import VariantReader
+from holdfast.storage.records import Records
 from holdfast.streams.pubend import record_of
 from strategies import events
 
@@ -32,7 +33,7 @@ TIMES = st.none() | st.integers(-(2**62), 2**62)
 def through_a_row(publication: Publication, **changes: object) -> Publication:
     """As a table has it and gives it back, some of its columns changed."""
     builder = RowBuilder(table_shape({}), "s", "s@b/0", 1)
-    builder.add_events(TICK - 1, EventColumns([TICK], [record_of(publication)]))
+    builder.add_events(TICK - 1, EventColumns([TICK], [Records.of([record_of(publication)])]))
     [batch] = builder.batches()
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns["time"] = columns["time"].cast("int64")

@@ -7,7 +7,7 @@ kind with few events, or there are too many kinds: it has to be looked at event 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -57,9 +57,8 @@ class Alike(NamedTuple):
     times: Any | None  #: of numpy, in nanoseconds; None if they have none
 
 
-def divided(records: Sequence[bytes]) -> tuple[list[Alike], list[int]]:
-    """Those that could be read together, and the numbers of all others, ascending."""
-    messages = Messages(records)
+def divided(messages: Messages) -> tuple[list[Alike], list[int]]:
+    """Those records that could be read together, and the numbers of all others, ascending."""
     waiting = [np.arange(len(messages))]
     found: list[Alike] = []
     left: list[Any] = []

@@ -16,6 +16,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from holdfast.storage.records import Records
+
 __all__ = [
     "BOOLEAN",
     "BYTES",
@@ -110,9 +112,10 @@ class Unlike(Exception):
 class Messages:
     """Messages, one behind the other in one piece of memory."""
 
-    def __init__(self, messages: Sequence[bytes]) -> None:
-        self.data = b"".join([*messages, _BEHIND])
-        self.ends = np.cumsum(np.fromiter(map(len, messages), np.int64, len(messages)))
+    def __init__(self, pieces: Sequence[Records]) -> None:
+        self.records = Records.joined(pieces, _BEHIND)
+        self.data = self.records.content
+        self.ends = np.cumsum(np.frombuffer(self.records.lengths, np.uint32), dtype=np.int64)
         self.starts = np.concatenate([[0], self.ends[:-1]])
         self._views: dict[str, Any] = {}
 

@@ -14,9 +14,11 @@ from holdfast.events.packed import unpack_all
 from holdfast.messages.ticks import Tick
 from holdfast.pipeline.alike import ARROW, Alike, divided
 from holdfast.pipeline.columns import REST
+from holdfast.pipeline.cursors import Messages
 from holdfast.pipeline.exact import rest_of, rests_of
 from holdfast.pipeline.variant import VariantEncoder
 from holdfast.pipeline.variant_columns import matrix_rows, variants_of
+from holdfast.storage.records import Records
 from holdfast.streams.pubend import read_records
 
 __all__ = ["EventColumns"]
@@ -40,14 +42,16 @@ class _Part(Protocol):
 class EventColumns:
     """Events of a log under their ticks, by columns."""
 
-    def __init__(self, ticks: Sequence[Tick], records: Sequence[bytes]) -> None:
+    def __init__(self, ticks: Sequence[Tick], pieces: Sequence[Records]) -> None:
         """Read them.
 
         :raises DecodeError: of msgspec, if one is no record.
         :raises MalformedEvent: if one is no event.
         """
         self.ticks = ticks
-        alike, left = divided(records)
+        messages = Messages(pieces)
+        records = messages.records
+        alike, left = divided(messages)
         self._parts: list[_Part] = [_AlikePart(each, ticks, records) for each in alike]
         if left:
             self._parts.append(_MixedPart(left, _picked(ticks, left), _picked(records, left)))

@@ -26,6 +26,7 @@ from holdfast.pipeline.event_columns import EventColumns
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest
 from holdfast.pipeline.rows import GAP, SILENCE, RowBuilder
+from holdfast.storage.records import Records
 from holdfast.streams.pubend import read_records
 from holdfast.streams.store_events import DAMAGED
 
@@ -65,7 +66,7 @@ def read_page(ranges: Ranges, request: ReadRequest) -> Page:
         if isinstance(piece, Lost):
             maker.lose(piece)
         else:
-            maker.take(piece.indexes, piece.records)
+            maker.take(piece.indexes, Records.of(piece.records))
         if maker.is_full:
             return maker.page()
     return maker.whole_page()
@@ -87,7 +88,7 @@ class _PageMaker:
         self._bytes_left = request.bytes
         self._looked = 0  #: bytes
         self._waiting_ticks: list[Tick] = []
-        self._waiting: list[bytes] = []  #: records
+        self._waiting: list[Records] = []
         self._waiting_bytes = 0
 
     @property
@@ -111,9 +112,9 @@ class _PageMaker:
             self._events_left -= 1
         self._covered, self._told = max(self._covered, lost.upto), lost.upto
 
-    def take(self, ticks: Sequence[Tick], records: Sequence[bytes]) -> None:
+    def take(self, ticks: Sequence[Tick], records: Records) -> None:
         """Events, as many as there is room for: all at once where that is plain, else one by one."""
-        size = sum(map(len, records))
+        size = records.size
         has_room = (
             len(records) <= self._events_left
             and size <= self._bytes_left
@@ -122,49 +123,57 @@ class _PageMaker:
         if has_room or len(records) == 1:
             self._take(ticks, records, size)
             return
-        for tick, record in zip(ticks, records, strict=True):
+        for i, tick in enumerate(ticks):
             if not self.is_full:
-                self._take((tick,), (record,), len(record))
+                self._take((tick,), records[i : i + 1], records.lengths[i])
 
-    def _take(self, ticks: Sequence[Tick], records: Sequence[bytes], size: int) -> None:
+    def _take(self, ticks: Sequence[Tick], records: Records, size: int) -> None:
         self._looked += size
         self._covered = ticks[-1]
         if self._matches is not None:
             picked = _picked(records, self._matches)
-            ticks, records = [ticks[i] for i in picked], [records[i] for i in picked]
-            size = sum(map(len, records))
+            if not picked:
+                return
+            ticks, records = [ticks[i] for i in picked], Records.of([records[i] for i in picked])
+            size = records.size
         self._waiting_ticks += ticks
-        self._waiting += records
+        self._waiting.append(records)
         self._waiting_bytes += size
         self._events_left -= len(ticks)
         self._bytes_left -= size
-        while len(self._waiting) >= BATCH_ROWS:
+        while len(self._waiting_ticks) >= BATCH_ROWS:
             self._make_rows(BATCH_ROWS)
         if self._waiting_bytes >= BATCH_BYTES:
             self._settle()
 
     def _settle(self) -> None:
         """Make rows of all that waits."""
-        if self._waiting:
-            self._make_rows(len(self._waiting))
+        if self._waiting_ticks:
+            self._make_rows(len(self._waiting_ticks))
 
     def _make_rows(self, count: int) -> None:
         """Of the first that wait."""
-        ticks, records = self._waiting_ticks[:count], self._waiting[:count]
-        del self._waiting_ticks[:count], self._waiting[:count]
-        self._waiting_bytes -= sum(map(len, records))
-        self._add(ticks, records)
+        pieces, over = self._waiting, len(self._waiting_ticks) - count
+        self._waiting = []
+        if over:
+            fits = len(pieces[-1]) - over
+            self._waiting.append(pieces[-1][fits:])
+            pieces[-1] = pieces[-1][:fits]
+        ticks = self._waiting_ticks[:count]
+        del self._waiting_ticks[:count]
+        self._waiting_bytes = sum(piece.size for piece in self._waiting)
+        self._add(ticks, pieces)
 
-    def _add(self, ticks: Sequence[Tick], records: Sequence[bytes]) -> None:
+    def _add(self, ticks: Sequence[Tick], pieces: Sequence[Records]) -> None:
         try:
-            events = EventColumns(ticks, records)
+            events = EventColumns(ticks, pieces)
         except _NO_EVENT:  # one of them is whole, and not what a pubend writes
             if len(ticks) == 1:
                 self._lose(Lost(ticks[0] - 1, ticks[0], DAMAGED))
                 return
-            half = len(ticks) // 2
-            self._add(ticks[:half], records[:half])
-            self._add(ticks[half:], records[half:])
+            half, records = len(ticks) // 2, Records.joined(pieces)
+            self._add(ticks[:half], [records[:half]])
+            self._add(ticks[half:], [records[half:]])
             return
         self._rows.add_events(self._told, events)
         self._told = ticks[-1]

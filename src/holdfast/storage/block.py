@@ -33,6 +33,7 @@ from typing import Final, NamedTuple
 from google_crc32c import extend, value
 
 from holdfast.errors import CallersFault
+from holdfast.storage.records import Records
 
 __all__ = ["HEADER_BYTES", "INDEX_MAX", "RECORD_BYTES", "Batch", "Head", "InvalidBatch", "encode", "head_at"]
 
@@ -42,6 +43,8 @@ _FIELDS: Final = Struct("<4sIIIQQqII")
 _CRC: Final = Struct("<I")
 _OFFSET: Final = Struct("<Q")
 HEADER_BYTES: Final = _FIELDS.size + _CRC.size
+_INDEX_BYTES: Final = 8
+_LENGTH_BYTES: Final = 4
 RECORD_BYTES: Final = 16  #: of the table, for each record
 INDEX_MAX: Final = (1 << 63) - 1
 BATCH_BYTES_MAX: Final = 1 << 28
@@ -61,7 +64,7 @@ class Batch(NamedTuple):
     @property
     def size(self) -> int:
         """Of all records, in bytes."""
-        return sum(map(len, self.records))
+        return self.records.size if isinstance(self.records, Records) else sum(map(len, self.records))
 
     def checked(self, above: int) -> Batch:
         """Itself, if it can be appended after this index.
@@ -142,10 +145,10 @@ def records_at(data: bytes, at: int, head: Head) -> Batch | None:
     content = data[at + HEADER_BYTES : at + head.size]
     if value(content) != head.content_crc:
         return None
-    count = head.records
-    numbers = _table(count).unpack_from(content, head.body_bytes)
-    records = [content[a:b] for a, b in pairwise(accumulate(numbers[count : 2 * count], initial=0))]
-    return Batch(numbers[:count], records, head.time)
+    lengths = head.body_bytes + _INDEX_BYTES * head.records
+    indexes = _indexes(head.records).unpack_from(content, head.body_bytes)
+    records = Records.in_table(content, content[lengths : lengths + _LENGTH_BYTES * head.records])
+    return Batch(indexes, records, head.time)
 
 
 class Broken(NamedTuple):
@@ -194,3 +197,8 @@ def _header_crc(fields: bytes, seed: int, offset: int) -> int:
 @lru_cache(maxsize=4096)
 def _table(count: int) -> Struct:
     return Struct(f"<{count}Q{count}I{count}I")
+
+
+@lru_cache(maxsize=4096)
+def _indexes(count: int) -> Struct:
+    return Struct(f"<{count}Q")
