@@ -124,7 +124,9 @@ def test_the_columns_are_those_of_each_event_by_itself(found: list[tuple[str, in
     publications = [publication_of(event, n, publisher) for publisher, n, event in found]
     events = [event for _, _, event in found]
     for name, of in PLAIN.items():
-        assert columns.plain(name).to_pylist() == list(map(of, columns.ticks, publications, events)), name
+        assert columns.plain(name).to_pylist() == list(
+            map(of, columns.ticks.tolist(), publications, events)
+        ), name
     times = columns.plain("time").cast("int64").to_pylist()
     assert times == [None if event.time is None else event.time // 1_000 for event in events]
     values, metadata = columns.variants(VariantEncoder())

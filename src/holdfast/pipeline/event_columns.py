@@ -48,11 +48,11 @@ class EventColumns:
         :raises DecodeError: of msgspec, if one is no record.
         :raises MalformedEvent: if one is no event.
         """
-        self.ticks = ticks
+        self.ticks = np.fromiter(ticks, np.int64, len(ticks))
         messages = Messages(pieces)
         records = messages.records
         alike, left = divided(messages)
-        self._parts: list[_Part] = [_AlikePart(each, ticks, records) for each in alike]
+        self._parts: list[_Part] = [_AlikePart(each, self.ticks, records) for each in alike]
         if left:
             self._parts.append(_MixedPart(left, _picked(ticks, left), _picked(records, left)))
 
@@ -84,11 +84,11 @@ class EventColumns:
 class _AlikePart:
     """Events of one kind."""
 
-    def __init__(self, alike: Alike, ticks: Sequence[Tick], records: Sequence[bytes]) -> None:
+    def __init__(self, alike: Alike, ticks: Any, records: Sequence[bytes]) -> None:
         self.which = alike.which
         self._alike = alike
         is_all = len(alike.which) == len(ticks)
-        self._ticks = ticks if is_all else _picked(ticks, alike.which)
+        self._ticks = ticks[alike.which]
         self._records = records if is_all else _picked(records, alike.which)
         self._columns: dict[str, Callable[[], Any]] = {
             "publisher": lambda: alike.publishers,
@@ -114,9 +114,9 @@ class _AlikePart:
 
     def variants(self, encoder: VariantEncoder) -> tuple[Any, Any]:
         found = variants_of(self._alike, encoder)
-        return (
-            _MixedPart(self.which, self._ticks, self._records).variants(encoder) if found is None else found
-        )
+        if found is None:
+            found = _MixedPart(self.which, self._ticks.tolist(), self._records).variants(encoder)
+        return found
 
     def declared(self, name: str, kind: type) -> Any:
         if self._alike.kinds.get(name) is kind:

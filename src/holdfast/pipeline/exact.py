@@ -44,12 +44,12 @@ def rest_of(tick: Tick, publication: Publication, event: PackedEvent) -> bytes:
     return head if _packed(event) == publication.event else head + publication.event
 
 
-def rests_of(ticks: Sequence[Tick], records: Sequence[bytes], times: Any | None) -> Any:
+def rests_of(ticks: Any, records: Sequence[bytes], times: Any | None) -> Any:
     """The same of many events that were packed as we pack them, from their records: a matrix of bytes.
 
-    ``times`` are of numpy, in nanoseconds.
+    ``ticks`` and ``times``, in nanoseconds, are of numpy.
     """
-    sums = np.fromiter(map(crc32, records, [tick & _CRC_MASK for tick in ticks]), "<u4", len(records))
+    sums = np.fromiter(map(crc32, records, (ticks & _CRC_MASK).tolist()), "<u4", len(records))
     rests = np.zeros((len(records), _HEAD.size), np.uint8)
     if times is not None:
         rests[:, :2] = (times % _MICROSECOND).astype("<u2").view(np.uint8).reshape(-1, 2)

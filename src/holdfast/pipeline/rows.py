@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from holdfast.messages.ticks import Tick
@@ -79,9 +80,9 @@ class RowBuilder:
             case "kind":
                 return pa.repeat(pa.scalar(EVENT, kind), count)
             case "after":
-                return pa.array([after, *events.ticks[:-1]], kind)
+                return pa.array(np.concatenate([[after], events.ticks[:-1]]))
             case "tick" | "accepted":
-                return pa.array(events.ticks, pa.int64()).cast(kind)
+                return pa.array(events.ticks).cast(kind)
             case "attributes":
                 return pa.StructArray.from_arrays(list(events.variants(self._encoder)), fields=list(kind))
             case "a":
