@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from holdfast.bench.process_tree import NICENESS, give_way, processor_seconds
+from holdfast.bench.process_tree import processor_seconds, subdue
 
 BUSY = """
 import subprocess, sys, time
@@ -29,7 +29,7 @@ def test_what_a_child_of_a_child_has_used_counts_while_it_lives_and_afterwards()
 
 
 def test_processes_of_a_name_give_way_with_what_they_have_started_and_others_do_not() -> None:
-    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    ours = os.sched_getscheduler(0)
     with (
         subprocess.Popen(
             ["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True
@@ -38,8 +38,8 @@ def test_processes_of_a_name_give_way_with_what_they_have_started_and_others_do_
     ):
         assert shell.stdout is not None
         below = int(shell.stdout.readline())
-        give_way("sh")
-        found = [os.getpriority(os.PRIO_PROCESS, each) for each in (shell.pid, below, other.pid)]
+        subdue("sh")
+        found = [os.sched_getscheduler(each) for each in (shell.pid, below, other.pid)]
         os.kill(below, 9)
         other.kill()
-    assert found == [max(ours, NICENESS), max(ours, NICENESS), ours]
+    assert found == [os.SCHED_IDLE, os.SCHED_IDLE, ours]

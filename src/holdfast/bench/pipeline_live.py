@@ -23,7 +23,7 @@ from holdfast.bench.network_outcome import Outcome, latency_outcomes
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed
 from holdfast.bench.peers_process import Server, free_port
 from holdfast.bench.pipeline_scale import Setting
-from holdfast.bench.process_tree import give_way
+from holdfast.bench.process_tree import subdue
 
 __all__ = ["ALONE", "BESIDE", "LIVE_JOB", "live"]
 
@@ -63,7 +63,7 @@ def live(setting: Setting) -> Iterator[Outcome]:
         stack.callback(load.close)
         load.publish(min(setting.scale.rows, setting.scale.live_rows))
         spark = setting.spark
-        give_way("java")
+        subdue("java")
         load.run_paced(PER_SECOND, 1.0)  # what was sent at full speed is behind us
         for _ in range(setting.scale.live_turns):
             found[ALONE].append(load.run_paced(PER_SECOND, setting.scale.live_seconds))

@@ -1,4 +1,4 @@
-"""Processes that were started here: what they and theirs have used of the processor, and giving way to others.
+"""Processes that were started here: what they and theirs have used of the processor, and having them give way.
 
 Processor time can be compared on a machine that is busy; seconds cannot.
 """
@@ -11,10 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["give_way", "processor_seconds"]
+from holdfast.runtime import priority
+
+__all__ = ["processor_seconds", "subdue"]
 
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
-NICENESS: Final = 10
 #: Of what follows the name in /proc/PID/stat.
 PARENT: Final = 1
 TIMES: Final = slice(11, 15)  #: user and system, its own and of children that have ended
@@ -51,17 +52,16 @@ def processor_seconds() -> float:
     return sum(processes[each].ticks for each in _below(os.getpid(), processes)) / TICKS_PER_SECOND
 
 
-def give_way(name: str) -> None:
-    """Have all processes of a name below this one, and everything below them, run at a lower priority, for good."""
+def subdue(name: str) -> None:
+    """Have all processes of a name below this one, and everything below them, give way to others, for good."""
     processes = _processes()
     for process in list(_below(os.getpid(), processes)):
         if processes[process].name == name:
             for each in _below(process, processes):
-                _lower(each)
+                _give_way(each)
 
 
-def _lower(process: int) -> None:
+def _give_way(process: int) -> None:
     with suppress(FileNotFoundError, ProcessLookupError):  # it, or one of its threads, has ended meanwhile
         for thread in Path(f"/proc/{process}/task").iterdir():
-            least = max(NICENESS, os.getpriority(os.PRIO_PROCESS, int(thread.name)))
-            os.setpriority(os.PRIO_PROCESS, int(thread.name), least)
+            priority.give_way(int(thread.name))

@@ -46,12 +46,18 @@ COMMANDS: Final = (
 )
 
 
+VERSION: Final = "--version"
+
+
 def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """The arguments of the command that is called, or of all of them where none is: a broker needs no benchmarks."""
     top = argparse.ArgumentParser(prog="holdfast", description=(holdfast.__doc__ or "").split("\n")[0])
-    top.add_argument("--version", action="version", version=f"holdfast {holdfast.__version__}")
+    top.add_argument(VERSION, action="version", version=f"holdfast {holdfast.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS:
+    called = arguments[:1]
+    if not called or called[0] not in (*COMMANDS, VERSION):
+        called = COMMANDS
+    for command in called if called[0] != VERSION else ():
         import_module(f"holdfast.cli.{command.replace('-', '_')}").add_arguments(commands)
     return top
 

@@ -43,6 +43,7 @@ from holdfast.pipeline.requests import (
 )
 from holdfast.runtime import logs
 from holdfast.runtime.addresses import BadAddress, parse_address, words_of
+from holdfast.runtime.priority import give_way
 
 __all__ = ["LogReaderServer", "answer_to", "main"]
 
@@ -51,7 +52,6 @@ AT_WORK_MAX: Final = 4  #: answers that are made at a time; more would only shar
 REQUEST_SECONDS: Final = 10.0  #: for all of a request to arrive
 SEND_SECONDS: Final = 30.0  #: for a piece of an answer to be taken
 PIECE_BYTES: Final = 1 << 16
-NICENESS: Final = 10
 
 _encode: Final = msgspec.json.Encoder().encode
 _BUSY: Final = _encode(ErrorAnswer("busy", f"{CONNECTIONS_MAX} connections are served")) + b"\n"
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         logs.log("error", "the log reader cannot listen", {**fields, "error": words_of(error)})
         return 1
-    os.nice(NICENESS)
+    give_way()
     with listener:
         logs.log("info", "the log reader listens", {**fields, "pid": os.getpid()})
         LogReaderServer(Ranges(options.folder), listener).serve()
