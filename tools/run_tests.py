@@ -10,6 +10,7 @@ others, alone: it uses both cores for half a minute, and what it finds depends o
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,9 @@ AT_ONCE = 3
 #: The one that runs alone.
 ALONE = "tests/simulation/test_reliable_swarm.py::test_no_seed_breaks_a_promise"
 
+#: Hundreds of processes are started, and half of what that takes would be to compile our modules again, each time.
+ENVIRONMENT = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not long"]
 
 
@@ -41,9 +45,9 @@ def main() -> int:
     named = {name for group in (WAITING, *GROUPS) for name in group}
     rest = [f"tests/{name}" for name in folders if name not in named]
     rest += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("test_*.py"))
-    statuses = [subprocess.call([*PYTEST, ALONE], cwd=ROOT)]
+    statuses = [subprocess.call([*PYTEST, ALONE], cwd=ROOT, env=ENVIRONMENT)]
     with ThreadPoolExecutor(AT_ONCE) as runs:
-        waiting = runs.submit(subprocess.call, [*PYTEST, *_tests(WAITING)], cwd=ROOT)
+        waiting = runs.submit(subprocess.call, [*PYTEST, *_tests(WAITING)], cwd=ROOT, env=ENVIRONMENT)
         beside = [runs.submit(_quietly, tests) for tests in [*map(_tests, GROUPS), rest]]
         statuses.append(waiting.result())
         for run in beside:
@@ -62,6 +66,7 @@ def _quietly(tests: list[str]) -> tuple[int, str]:
     done = subprocess.run(
         ["nice", *PYTEST, "--deselect", ALONE, *tests],
         cwd=ROOT,
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
