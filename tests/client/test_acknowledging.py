@@ -49,3 +49,13 @@ def test_tickets_ascend(ticket: int) -> None:
 
 def test_an_answer_to_nothing_is_none() -> None:
     assert not Acknowledging().on_saved(0)
+
+
+def test_a_message_that_was_sent_is_not_changed_when_its_session_breaks() -> None:
+    """It may still be on its way, and would acknowledge what was not consumed when it left (I17)."""
+    acknowledging = Acknowledging()
+    acknowledging.commit({"a": 1}, 1)
+    sent = acknowledging.next_message(7)
+    acknowledging.commit({"a": 5}, 2)
+    acknowledging.begin_again()
+    assert sent == Acknowledge(7, {"a": 1}, 1)

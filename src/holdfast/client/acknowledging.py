@@ -37,7 +37,7 @@ class Acknowledging:
             return None
         self._on_its_way, self._gathered = self._gathered, {}
         self._ticket_on_its_way = self._ticket
-        return Acknowledge(number, self._on_its_way, self._ticket)
+        return Acknowledge(number, dict(self._on_its_way), self._ticket)
 
     def on_saved(self, ticket: int) -> bool:
         """The broker has saved what was on its way under this ticket; False: there is no such thing."""
