@@ -4,8 +4,8 @@ One broker as an operator runs it, with its log reader; a durable subscriber who
 whom all of it is kept. A load publishes at a steady rate and takes the time from its socket to the subscriber's, while
 Spark reads the stream from its beginning again and again, and while it does not; the two take turns.
 
-All of it is on one machine, where Spark would take what it gets. It is given the priority of a log reader, as whoever
-runs it beside brokers should.
+All of it is on one machine, where Spark would take all cores. It has to give way as a log reader does, with one core
+fewer than there are, as whoever runs it beside brokers should have it do.
 """
 
 from __future__ import annotations

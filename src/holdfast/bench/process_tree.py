@@ -55,13 +55,14 @@ def processor_seconds() -> float:
 def subdue(name: str) -> None:
     """Have all processes of a name below this one, and everything below them, give way to others, for good."""
     processes = _processes()
+    cores = priority.back_cores()
     for process in list(_below(os.getpid(), processes)):
         if processes[process].name == name:
             for each in _below(process, processes):
-                _give_way(each)
+                _give_way(each, cores)
 
 
-def _give_way(process: int) -> None:
+def _give_way(process: int, cores: set[int]) -> None:
     with suppress(FileNotFoundError, ProcessLookupError):  # it, or one of its threads, has ended meanwhile
         for thread in Path(f"/proc/{process}/task").iterdir():
-            priority.give_way(int(thread.name))
+            priority.give_way(int(thread.name), cores)

@@ -1,8 +1,8 @@
 """Who goes first: those who read what is past leave the processor to those who deliver what is new.
 
-A lower niceness is not enough for that. A process of whatever niceness keeps the processor until its slice is used up,
-some milliseconds, and an event on its way is waiting for several processes, one after the other. Linux takes it at once
-from one whose policy is ``SCHED_IDLE``; such a process gets what the others leave, and a little where they leave none.
+A lower niceness is not enough for that. Whoever is woken may have to wait for the next tick of the clock, four
+milliseconds on many a machine, if all cores are busy, however nice they are who keep them busy; and an event on its way
+wakes several threads, one after the other. So one core is left to others altogether.
 """
 
 from __future__ import annotations
@@ -10,14 +10,22 @@ from __future__ import annotations
 import os
 from typing import Final
 
-__all__ = ["give_way"]
+__all__ = ["back_cores", "give_way"]
 
-NICENESS: Final = 19  #: where there is no such policy
+NICENESS: Final = 10
 
 
-def give_way(thread: int = 0) -> None:
-    """A thread, this one unless another is named, and whatever it starts, runs when nobody else wants to."""
-    if hasattr(os, "SCHED_IDLE"):
-        os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
-    else:
-        os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
+def back_cores() -> set[int]:
+    """Those that this process may use, but for one if there are several."""
+    if not hasattr(os, "sched_getaffinity"):
+        return set()  # they are not ours to choose
+    cores = os.sched_getaffinity(0)
+    return cores - {min(cores)} or cores
+
+
+def give_way(thread: int = 0, cores: set[int] | None = None) -> None:
+    """A thread, this one unless another is named, and whatever it starts: it is nicer, and keeps to some cores."""
+    os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
+    cores = back_cores() if cores is None else cores
+    if cores:
+        os.sched_setaffinity(thread, cores)
