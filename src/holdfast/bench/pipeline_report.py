@@ -9,7 +9,16 @@ from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_report import NETWORK_COLUMNS, network_rows
 from holdfast.bench.pipeline_lake import BARE_WRITE, HISTORY_JOB, LAKE_JOB, LAKE_RUN, READ
 from holdfast.bench.pipeline_live import ALONE, BESIDE, LIVE_JOB
-from holdfast.bench.pipeline_source import ALL_JOB, FILTER_JOB, LAKE, LOCAL, NETWORK, PARQUET, PROCESSOR
+from holdfast.bench.pipeline_source import (
+    ALL_JOB,
+    FILTER_JOB,
+    LAKE,
+    LOCAL,
+    NETWORK,
+    PARQUET,
+    PROCESSOR,
+    READY,
+)
 from holdfast.bench.pipeline_streaming import FLOOR_JOB
 from holdfast.bench.report import FIGURE_COLUMNS
 
@@ -33,6 +42,7 @@ def pipeline_figures(outcomes: Sequence[Outcome]) -> list[Figure]:
     def wanted() -> Iterator[Wanted]:
         for way in (NETWORK, LOCAL, LAKE):
             yield f"{ALL_JOB}: {way} over {PARQUET}", ratio(ALL_JOB, way, PARQUET), "×", 0.7, 1, False
+        yield f"{ALL_JOB}: {READY} over {PARQUET}", ratio(ALL_JOB, READY, PARQUET), "×", None, None, False
         for way in (NETWORK, LOCAL):
             yield (
                 f"{FILTER_JOB}: {way} over {PARQUET}",

@@ -1,7 +1,8 @@
 """A stream read by Spark, beside plain Parquet with the same rows: all columns, and a selective filter.
 
-Nothing is done with the rows (the sink ``noop``), so what is measured is how they come to Spark. The ways take turns;
-the ratio of two is that of neighbouring runs.
+Nothing is done with the rows (the sink ``noop``), so what is measured is how they come to Spark. How fast that can be
+from Python at all is said by a source that has its rows already. The ways take turns; the ratio of two is that of
+neighbouring runs.
 """
 
 from __future__ import annotations
@@ -9,22 +10,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_wire import BenchFailed
 from holdfast.bench.pipeline_lake import plain_parquet
+from holdfast.bench.pipeline_ready import ReadySource, keep
 from holdfast.bench.pipeline_scale import Setting
 from holdfast.bench.pipeline_stream import ATTRIBUTES
 from holdfast.bench.process_tree import processor_seconds
+from holdfast.pipeline.columns import arrow_schema, declared, shape_of
+from holdfast.pipeline.pages import BATCH_ROWS
 
-__all__ = ["ALL_JOB", "FILTER_JOB", "LAKE", "LOCAL", "NETWORK", "PARQUET", "PROCESSOR", "source"]
+__all__ = ["ALL_JOB", "FILTER_JOB", "LAKE", "LOCAL", "NETWORK", "PARQUET", "PROCESSOR", "READY", "source"]
 
 PROCESSOR: Final = ": processor time"
 
 ALL_JOB: Final = "reading, all columns"
 FILTER_JOB: Final = "reading, a filter for one in two thousand"
 PARQUET = "spark.read.parquet"
+READY: Final = "a source whose rows are made already"
 NETWORK, LOCAL, LAKE = "source, from log readers", "source, localSegments", "source, readFrom=lake"
 WARM_ROWS: Final = 200_000
 FILTER: Final = "orders/# WHERE symbol = 'S007' AND price > 225"
@@ -44,8 +53,16 @@ def source(setting: Setting) -> Iterator[Outcome]:
     def ways(**options: str) -> dict[str, Callable[[], Any]]:
         return {way: partial(logged, way, attributes=ATTRIBUTES, **options) for way in (NETWORK, LOCAL, LAKE)}
 
+    made = _ready_batch(setting)
+
+    def ready() -> Any:
+        options = {"attributes": ATTRIBUTES, "rows": str(rows), "path": str(made)}
+        return spark.read.format(ReadySource.name()).options(**options).load()
+
     _nowhere(parquet.limit(WARM_ROWS))  # as the source was when Spark was started
-    yield from _measured(setting, ALL_JOB, {PARQUET: lambda: parquet, **ways()}, _nowhere)
+    spark.dataSource.register(ReadySource)
+    everything = {PARQUET: lambda: parquet, READY: ready, **ways()}
+    yield from _measured(setting, ALL_JOB, everything, _nowhere)
     filtered = {PARQUET: lambda: parquet.where(WHERE), **ways(filter=FILTER)}
     del filtered[LAKE]  # what a filter spares there is asked of history
     counts: set[int] = set()
@@ -57,6 +74,17 @@ def source(setting: Setting) -> Iterator[Outcome]:
         setting.check_rows(found.rows, rows, way)
         halves = (rows - rows // 2, rows // 2)
         setting.check_rows(found.numbers, sum(half * (half + 1) // 2 for half in halves), f"{way}, sum of n")
+
+
+def _ready_batch(setting: Setting) -> Path:
+    """The first of the plain rows, as many as the source hands over at once, as it does."""
+    path = setting.folder / "ready.arrow"
+    schema = arrow_schema(shape_of(None, declared(ATTRIBUTES)))
+    first = min(plain_parquet(setting).glob("*.parquet"))
+    rows = pa.Table.from_batches([next(pq.ParquetFile(first).iter_batches(BATCH_ROWS))])
+    [batch] = rows.cast(schema).combine_chunks().to_batches()
+    keep(batch, path)
+    return path
 
 
 def _nowhere(frame: Any) -> None:
