@@ -147,6 +147,24 @@ def test_events_of_a_few_kinds_are_not_looked_at_one_by_one(monkeypatch: pytest.
     assert list(zip(values.to_pylist(), metadata.to_pylist(), strict=True)) == expected
 
 
+def test_a_kind_for_each_event_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is divided from all others by its name; that would take as long as there are events."""
+    found = rows_of([{f"name {i}": i} for i in range(2_000)])
+    tries: list[int] = []
+    read = alike._read
+
+    def counted(messages: Any, which: Any) -> Any:
+        tries.append(len(which))
+        return read(messages, which)
+
+    monkeypatch.setattr(alike, "_read", counted)
+    columns = EventColumns(
+        range(2_000), [Records.of([record_of(publication_of(e, n, p)) for p, n, e in found])]
+    )
+    assert len(tries) == alike.TRIES_MAX
+    assert columns.declared("name 7", int).to_pylist() == [7 if i == 7 else None for i in range(2_000)]
+
+
 #: The event whose attribute ``i`` is 7, as others may pack it; ours is the first.
 HEAD, TAIL = b"\x96\xa1t\x81", b"\x80\xa0\xc4\x00\xc0"
 OWN_WAYS = {

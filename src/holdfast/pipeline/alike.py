@@ -30,6 +30,9 @@ __all__ = ["ARROW", "Alike", "divided"]
 
 KINDS_MAX: Final = 16  #: in a batch
 EVENTS_MIN: Final = 32  #: of one kind, to be worth the calls; alone in a batch any number is
+TRIES_MAX: Final = (
+    2 * KINDS_MAX
+)  #: to read a part of a batch: with a kind for each event there is no end of dividing
 
 ARROW: Final[dict[type, Any]] = {
     bool: pa.bool_(),
@@ -62,12 +65,14 @@ def divided(messages: Messages) -> tuple[list[Alike], list[int]]:
     waiting = [np.arange(len(messages))]
     found: list[Alike] = []
     left: list[Any] = []
+    tries = 0
     while waiting:
         which = waiting.pop()
         is_few = len(which) < EVENTS_MIN and len(which) < len(messages)
-        if is_few or len(found) == KINDS_MAX:
+        if is_few or len(found) == KINDS_MAX or tries == TRIES_MAX:
             left.append(which)
             continue
+        tries += 1
         try:
             found.append(_read(messages, which))
         except Unlike as unlike:

@@ -138,11 +138,6 @@ class Spans(NamedTuple):
     starts: Any
     ends: Any
 
-    @property
-    def lengths(self) -> Any:
-        """In bytes."""
-        return self.ends - self.starts
-
     def array(self) -> Any:
         """An Arrow array of them: every second of the pieces that their bounds cut the memory into."""
         count = len(self.starts)
