@@ -140,6 +140,13 @@ def test_syncs_and_synchronous_writes_of_the_peers_files_are_counted_by_file() -
     assert counted_syncs(TRACE, Path("/elsewhere"), set()) == {"/elsewhere/log": 1}
 
 
+def test_a_folder_may_be_named_from_where_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system names files in full: once, of brokers in a folder called ``.`` no sync was seen."""
+    monkeypatch.chdir("/")
+    relative = FOLDER.relative_to("/")
+    assert counted_syncs(TRACE, relative, set()) == counted_syncs(TRACE, FOLDER, set())
+
+
 def test_what_was_seen_is_held_against_what_is_said() -> None:
     syncing, other = OnDisk(True, 1, "…"), OnDisk(False, 1, "…")
     assert (

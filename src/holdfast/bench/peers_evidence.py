@@ -118,4 +118,5 @@ def counted_syncs(trace: str, folder: Path, synchronous: set[str]) -> Counter[st
             counts[sync["path"]] += 1
         elif write := _WRITE.search(line):
             counts[write["path"]] += write["path"] in files or "RWF_DSYNC" in line
-    return Counter({path: count for path, count in counts.items() if Path(path).is_relative_to(folder)})
+    whole = folder.resolve()
+    return Counter({path: count for path, count in counts.items() if Path(path).is_relative_to(whole)})
