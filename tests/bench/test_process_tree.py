@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from holdfast.bench.process_tree import processor_seconds, subdue
-from holdfast.runtime.priority import back_cores
+from holdfast.runtime.priority import NICENESS, back_cores
 
 BUSY = """
 import subprocess, sys, time
@@ -30,7 +30,7 @@ def test_what_a_child_of_a_child_has_used_counts_while_it_lives_and_afterwards()
 
 
 def test_processes_of_a_name_give_way_with_what_they_have_started_and_others_do_not() -> None:
-    ours = os.sched_getaffinity(0)
+    ours = (os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0))
     with (
         subprocess.Popen(
             ["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True
@@ -40,7 +40,11 @@ def test_processes_of_a_name_give_way_with_what_they_have_started_and_others_do_
         assert shell.stdout is not None
         below = int(shell.stdout.readline())
         subdue("sh")
-        found = [os.sched_getaffinity(each) for each in (shell.pid, below, other.pid)]
+        found = [
+            (os.getpriority(os.PRIO_PROCESS, each), os.sched_getaffinity(each))
+            for each in (shell.pid, below, other.pid)
+        ]
         os.kill(below, 9)
         other.kill()
-    assert found == [back_cores(), back_cores(), ours]
+    theirs = (max(ours[0], NICENESS), back_cores())
+    assert found == [theirs, theirs, ours]

@@ -22,6 +22,7 @@ from holdfast.cli.free_ports import free_ports
 from holdfast.pipeline.remote import RemoteRanges
 from holdfast.pipeline.requests import ReadRequest
 from holdfast.runtime.addresses import Address
+from holdfast.runtime.priority import NICENESS, back_cores
 from holdfast.streams.checkpoint_token import Token
 from raw_peer import wait_until
 from running import Running, write_network
@@ -87,6 +88,8 @@ async def test_a_killed_reader_comes_back_and_who_asks_meanwhile_only_waits(tmp_
         await keep_everything(brokers)
         await wait_stable(remote, await publish(brokers, "b1", range(10)))
         [pid] = reader_pids(brokers)
+        assert os.getpriority(os.PRIO_PROCESS, pid) >= NICENESS
+        assert os.sched_getaffinity(pid) == back_cores()
         os.kill(pid, signal.SIGKILL)
         tick = await wait_stable(remote, await publish(brokers, "b1", range(10, 20)))
         assert await asyncio.to_thread(numbers_in, remote, tick) == list(range(20))

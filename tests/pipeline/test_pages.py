@@ -111,6 +111,29 @@ def test_a_record_that_is_no_event_is_damaged(written: HandWritten) -> None:
     assert [(row["after"], row["tick"]) for row in silences] == [(0, 9), (10, 19)]
 
 
+@pytest.mark.parametrize("filter", [None, "# WHERE i > 0"])
+@pytest.mark.parametrize("bad", [{1}, {50}, {100}, {20, 21, 77}, set(range(1, 101))])
+def test_records_that_are_no_events_are_damaged_among_others_that_are(
+    written: HandWritten, bad: set[int], filter: str | None
+) -> None:
+    """All of them are made into columns at once, and the good ones are not lost with the bad."""
+    for i in range(1, 101):
+        if i in bad:
+            written.write([i * 10], [b"\x93\xa1p\x01\xc4\x01\xff"])
+        else:
+            written.publish({i * 10: event(i)})
+    written.vouch(1_000)
+    found = rows(Ranges(written.folder), 1_000, gaps="row", filter=filter)
+    expected = []
+    for i in range(1, 101):
+        kind, reason = ("gap", "damaged") if i in bad else ("event", None)
+        after = i * 10 - 1 if i in bad else (i - 1) * 10
+        expected.append({"kind": kind, "after": after, "tick": i * 10, "reason": reason})
+    assert found == expected
+    with pytest.raises(Gap, match="damaged"):
+        rows(Ranges(written.folder), 1_000, filter=filter)
+
+
 @pytest.mark.parametrize(
     "filter", ["orders/1", "# WHERE i > 50 AND i < 90", "orders/+ WHERE NOT i = 3", "none/#"]
 )

@@ -267,6 +267,7 @@ def test_no_seed_has_a_gap_where_there_is_a_lake(faults: bool) -> None:
         range(1_000_000), faults=faults, lake=True, is_time_up=for_seconds(SECONDS, RUNS_MIN)
     )
     assert not report.failures, "\n".join(map(str, report.failures))
+    assert report.tally.runs >= RUNS_MIN
 
 
 def leaves_out(page: LakePage) -> LakePage:

@@ -45,6 +45,7 @@ ONCE_FAILED = (
 def test_no_seed_breaks_a_promise(faults: bool) -> None:
     report = run_durable_swarm(range(1_000_000), faults=faults, is_time_up=for_seconds(SECONDS, RUNS_MIN))
     assert not report.failures, "\n".join(map(str, report.failures))
+    assert report.tally.runs >= RUNS_MIN
 
 
 @pytest.mark.parametrize(("seed", "faults"), ONCE_FAILED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from holdfast.simulator.disk import SimulatedDisk
 from holdfast.storage.block import Batch
 from holdfast.storage.damage import Damage
 from holdfast.storage.log import LogSettings, SegmentLog
+from holdfast.storage.manifest import MANIFEST
 from holdfast.storage.reader import LogReader
 from holdfast.storage.real_files import RealFiles
 from holdfast.storage.segment_format import base_of
@@ -106,6 +108,35 @@ def test_a_reader_sees_what_somebody_else_vouches_for_and_counts_nothing_beyond_
     reader.refresh()
     assert reader.stable == 60
     assert list(contents(reader.view)) == [10, 20, 30, 40, 50, 60]
+
+
+def test_a_torn_tail_that_is_written_again_to_the_same_size_is_seen_once_it_is_vouched_for(
+    tmp_path: Path,
+) -> None:
+    """Nothing tells the two apart but what is vouched for: by name, manifest and size nothing has changed."""
+    with closing(RealFiles(tmp_path)) as files:
+        log = small_log(files, LogSettings(1 << 20))
+        written = filled(log, 2)
+        log.checkpoint()
+        filled(log, 1)
+        [segment] = tmp_path.glob("*.segment")
+    torn = segment.read_bytes()
+    segment.write_bytes(torn[:-1] + bytes([torn[-1] ^ 1]))
+    reader = LogReader(RealFiles(tmp_path, write=False))
+    reader.refresh(60)
+    assert contents(reader.view) == written
+    manifest = (tmp_path / MANIFEST).read_bytes()
+    with closing(RealFiles(tmp_path)) as files:
+        log = small_log(files, LogSettings(1 << 20))
+        assert log.cut is not None
+        others = {index: bytes(len(record(index))) for index in (70, 80, 90)}
+        log.append(list(others), list(others.values()))
+        log.commit()
+    assert (segment.stat().st_size, (tmp_path / MANIFEST).read_bytes()) == (len(torn), manifest)
+    reader.refresh(60)
+    assert contents(reader.view) == written, "what the last commit wrote is not known to be stable"
+    reader.refresh(90)
+    assert contents(reader.view) == written | others
 
 
 def test_a_reader_follows_through_rolls_and_chops() -> None:

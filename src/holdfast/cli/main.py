@@ -44,8 +44,6 @@ COMMANDS: Final = (
     "pack-spark",
     "bench",
 )
-
-
 VERSION: Final = "--version"
 
 
@@ -54,10 +52,8 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="holdfast", description=(holdfast.__doc__ or "").split("\n")[0])
     top.add_argument(VERSION, action="version", version=f"holdfast {holdfast.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    called = arguments[:1]
-    if not called or called[0] not in (*COMMANDS, VERSION):
-        called = COMMANDS
-    for command in called if called[0] != VERSION else ():
+    first = arguments[0] if arguments else ""
+    for command in () if first == VERSION else (first,) if first in COMMANDS else COMMANDS:
         import_module(f"holdfast.cli.{command.replace('-', '_')}").add_arguments(commands)
     return top
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,8 @@ from holdfast.storage.records import Records
 from holdfast.streams.pubend import read_records
 
 __all__ = ["EventColumns"]
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
 
 
 class _Part(Protocol):
@@ -87,9 +89,8 @@ class _AlikePart:
     def __init__(self, alike: Alike, ticks: Any, records: Sequence[bytes]) -> None:
         self.which = alike.which
         self._alike = alike
-        is_all = len(alike.which) == len(ticks)
         self._ticks = ticks[alike.which]
-        self._records = records if is_all else _picked(records, alike.which)
+        self._all_records = records
         self._columns: dict[str, Callable[[], Any]] = {
             "publisher": lambda: alike.publishers,
             "n": lambda: alike.numbers,
@@ -99,6 +100,12 @@ class _AlikePart:
             "payload": alike.payloads.array,
             REST: lambda: matrix_rows(rests_of(self._ticks, self._records, alike.times)),
         }
+
+    @cached_property
+    def _records(self) -> Sequence[bytes]:
+        """Theirs; few columns need them."""
+        is_all = len(self.which) == len(self._all_records)
+        return self._all_records if is_all else _picked(self._all_records, self.which)
 
     def plain(self, name: str) -> Any:
         return self._columns[name]()
@@ -157,9 +164,6 @@ class _MixedPart:
     def declared(self, name: str, kind: type) -> Any:
         found = [event.attributes.get(name) for event in self._events]
         return pa.array([value if type(value) is kind else None for value in found], ARROW[kind])
-
-
-_TIME = pa.timestamp("us", tz="UTC")
 
 
 def _picked(things: Sequence[Any], which: Sequence[int]) -> Sequence[Any]:

@@ -8,6 +8,7 @@ wakes several threads, one after the other. So one core is left to others altoge
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Final
 
 __all__ = ["back_cores", "give_way"]
@@ -28,4 +29,5 @@ def give_way(thread: int = 0, cores: set[int] | None = None) -> None:
     os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
     cores = back_cores() if cores is None else cores
     if cores:
-        os.sched_setaffinity(thread, cores)
+        with suppress(PermissionError):  # a sandbox may forbid it; then it is only nicer
+            os.sched_setaffinity(thread, cores)

@@ -45,7 +45,7 @@ class Records(Sequence[bytes]):
         """All of them, and something behind them that is none."""
         contents, lengths = [], array("I")
         for piece in pieces:
-            contents.append(piece.content[piece.start : piece.start + piece.size])
+            contents.append(memoryview(piece.content)[piece.start : piece.start + piece.size])
             lengths += piece.lengths
         return cls(b"".join([*contents, behind]), lengths)
 
