@@ -41,7 +41,7 @@ def test_what_is_said_is_meant() -> None:
         emitSilence="true",
     )
     assert options.shape == Shape(("tick", "a"), {"price": "DOUBLE", "order id": "BIGINT"})
-    assert spark_ddl(options.shape) == "`tick` BIGINT, `a` STRUCT<`price`: DOUBLE, `order id`: BIGINT>"
+    assert spark_ddl(options.shape) == "`tick` BIGINT, `a` STRUCT<`price` DOUBLE, `order id` BIGINT>"
     assert (options.start, options.end) == (TOKEN, 1_000_000)  # what comes later is not before that moment
     assert (options.min_partitions, options.gaps, options.silence, options.local) == (
         7,

@@ -18,6 +18,7 @@ from holdfast.bench.pipeline_source import (
     PARQUET,
     PROCESSOR,
     READY,
+    TABLE,
 )
 from holdfast.bench.pipeline_streaming import FLOOR_JOB
 from holdfast.bench.report import FIGURE_COLUMNS
@@ -40,10 +41,10 @@ def pipeline_figures(outcomes: Sequence[Outcome]) -> list[Figure]:
         return None if a is None or b is None else a.over(b)
 
     def wanted() -> Iterator[Wanted]:
-        for way in (NETWORK, LOCAL, LAKE):
+        for way in (TABLE, NETWORK, LOCAL, LAKE):
             yield f"{ALL_JOB}: {way} over {PARQUET}", ratio(ALL_JOB, way, PARQUET), "×", 0.7, 1, False
         yield f"{ALL_JOB}: {READY} over {PARQUET}", ratio(ALL_JOB, READY, PARQUET), "×", None, None, False
-        for way in (NETWORK, LOCAL):
+        for way in (TABLE, NETWORK, LOCAL):
             yield (
                 f"{FILTER_JOB}: {way} over {PARQUET}",
                 ratio(FILTER_JOB, way, PARQUET),
@@ -52,7 +53,7 @@ def pipeline_figures(outcomes: Sequence[Outcome]) -> list[Figure]:
                 None,
                 False,
             )
-        for way in (NETWORK, LOCAL, LAKE):
+        for way in (TABLE, NETWORK, LOCAL, LAKE):
             less = ratio(f"{ALL_JOB}{PROCESSOR}", way, PARQUET)
             yield f"{ALL_JOB}: processor time of {way} over {PARQUET}", less, "×", None, None, True
         yield FLOOR_JOB, value(FLOOR_JOB, "noop"), "ms", None, None, True

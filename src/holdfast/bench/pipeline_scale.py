@@ -30,7 +30,7 @@ class PipelineScale:
 
     folder: Path = field(default_factory=Path)  #: on the disk that is to be measured
     rows: int = 10_000_000
-    repetitions: int = 1  #: of ten million rows one is long enough
+    repetitions: int = 3  #: of readings
     batches: tuple[int, ...] = (1, 10)  #: in which a stream is read
     floor_batches: int = 20  #: micro-batches of next to nothing
     live_rows: int = 1_000_000  #: of the backfill beside live delivery, at most as many as there are rows

@@ -16,17 +16,29 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import holdfast.pipeline
 from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_wire import BenchFailed
 from holdfast.bench.pipeline_lake import plain_parquet
 from holdfast.bench.pipeline_ready import ReadySource, keep
 from holdfast.bench.pipeline_scale import Setting
-from holdfast.bench.pipeline_stream import ATTRIBUTES
+from holdfast.bench.pipeline_stream import ATTRIBUTES, STREAM
 from holdfast.bench.process_tree import processor_seconds
 from holdfast.pipeline.columns import arrow_schema, declared, shape_of
 from holdfast.pipeline.pages import BATCH_ROWS
 
-__all__ = ["ALL_JOB", "FILTER_JOB", "LAKE", "LOCAL", "NETWORK", "PARQUET", "PROCESSOR", "READY", "source"]
+__all__ = [
+    "ALL_JOB",
+    "FILTER_JOB",
+    "LAKE",
+    "LOCAL",
+    "NETWORK",
+    "PARQUET",
+    "PROCESSOR",
+    "READY",
+    "TABLE",
+    "source",
+]
 
 PROCESSOR: Final = ": processor time"
 
@@ -35,6 +47,7 @@ FILTER_JOB: Final = "reading, a filter for one in two thousand"
 PARQUET = "spark.read.parquet"
 READY: Final = "a source whose rows are made already"
 NETWORK, LOCAL, LAKE = "source, from log readers", "source, localSegments", "source, readFrom=lake"
+TABLE: Final = "pipeline.table, read_from=lake"
 WARM_ROWS: Final = 200_000
 FILTER: Final = "orders/# WHERE symbol = 'S007' AND price > 225"
 WHERE: Final = "a.symbol = 'S007' AND a.price > 225"
@@ -50,6 +63,13 @@ def source(setting: Setting) -> Iterator[Outcome]:
         local = {"readFrom": "log", "localSegments": "true"}
         return setting.source(**where.get(way, local), **options)
 
+    def table() -> Any:
+        """Of a table nobody writes, with what finds its files."""
+        network = setting.stored.network
+        return holdfast.pipeline.table(
+            spark, network=network, stream=STREAM, attributes=ATTRIBUTES, read_from="lake"
+        )
+
     def ways(**options: str) -> dict[str, Callable[[], Any]]:
         return {way: partial(logged, way, attributes=ATTRIBUTES, **options) for way in (NETWORK, LOCAL, LAKE)}
 
@@ -59,17 +79,22 @@ def source(setting: Setting) -> Iterator[Outcome]:
         options = {"attributes": ATTRIBUTES, "rows": str(rows), "path": str(made)}
         return spark.read.format(ReadySource.name()).options(**options).load()
 
-    _nowhere(parquet.limit(WARM_ROWS))  # as the source was when Spark was started
+    for each in (parquet, table()):
+        _nowhere(each.limit(WARM_ROWS))  # as the source was when Spark was started
     spark.dataSource.register(ReadySource)
-    everything = {PARQUET: lambda: parquet, READY: ready, **ways()}
+    everything = {PARQUET: lambda: parquet, TABLE: table, READY: ready, **ways()}
     yield from _measured(setting, ALL_JOB, everything, _nowhere)
-    filtered = {PARQUET: lambda: parquet.where(WHERE), **ways(filter=FILTER)}
+    filtered = {
+        PARQUET: lambda: parquet.where(WHERE),
+        TABLE: lambda: table().where(WHERE),
+        **ways(filter=FILTER),
+    }
     del filtered[LAKE]  # what a filter spares there is asked of history
     counts: set[int] = set()
     yield from _measured(setting, FILTER_JOB, filtered, lambda frame: counts.add(len(frame.collect())))
     if len(counts) > 1:
         raise BenchFailed(f"{FILTER_JOB}: {sorted(counts)} rows, each way others")
-    for way, frame in ((PARQUET, parquet), (NETWORK, logged(NETWORK, columns="n"))):
+    for way, frame in ((PARQUET, parquet), (TABLE, table()), (NETWORK, logged(NETWORK, columns="n"))):
         [found] = frame.selectExpr("count(*) AS rows", "sum(n) AS numbers").collect()
         setting.check_rows(found.rows, rows, way)
         halves = (rows - rows // 2, rows // 2)

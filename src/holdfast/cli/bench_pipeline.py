@@ -23,7 +23,8 @@ __all__ = ["add_pipeline"]
 
 ROWS: Final = 10_000_000
 ROWS_MIN: Final = 10_000
-REPEATED_ROWS: Final = 3_000_000  #: runs of fewer rows are repeated until there were so many
+REPEATED: Final = 3  #: so often is read, and more often
+REPEATED_ROWS: Final = 3_000_000  #: until there were so many rows
 
 
 def add_pipeline(benchmarks: Any) -> None:
@@ -87,7 +88,9 @@ def _measure(options: argparse.Namespace, names: Sequence[str]) -> int:
     outcomes: list[Outcome] = []
     with (
         progress(beside_output=not options.json) as shown,
-        setting(PipelineScale(options.data, options.rows, max(1, REPEATED_ROWS // options.rows))) as shared,
+        setting(
+            PipelineScale(options.data, options.rows, max(REPEATED, REPEATED_ROWS // options.rows))
+        ) as shared,
     ):
         task = shown.add_task("", total=len(names) + 1)
         shown.update(task, description=f"writing {options.rows:,} events")

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.pipeline.publishing import publish
     from holdfast.pipeline.sessions import register, session
+    from holdfast.pipeline.tables import table
 
-__all__ = ["publish", "register", "session"]
+__all__ = ["publish", "register", "session", "table"]
 
-_HOMES = {"publish": "publishing", "register": "sessions", "session": "sessions"}
+_HOMES = {"publish": "publishing", "register": "sessions", "session": "sessions", "table": "tables"}
 
 
 def __getattr__(name: str) -> object:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from holdfast.pipeline.errors import BadOption
-from holdfast.runtime.declarations import KINDS, BadDeclaration, declared_in
+from holdfast.runtime.declarations import KINDS, BadDeclaration, ddl_of, declared_in
 
 __all__ = [
     "COLUMNS",
@@ -122,12 +122,8 @@ def declared(ddl: str) -> dict[str, str]:
 
 def spark_ddl(shape: Shape) -> str:
     """The schema as Spark reads it."""
-    return ", ".join(f"`{name}` {_KINDS_OF_COLUMNS[name] or _struct_ddl(shape)}" for name in shape.columns)
-
-
-def _struct_ddl(shape: Shape) -> str:
-    fields = (f"`{name.replace('`', '``')}`: {kind}" for name, kind in shape.attributes.items())
-    return f"STRUCT<{', '.join(fields)}>"
+    struct = f"STRUCT<{ddl_of(shape.attributes)}>"
+    return ", ".join(f"`{name}` {_KINDS_OF_COLUMNS[name] or struct}" for name in shape.columns)
 
 
 def arrow_schema(shape: Shape) -> Any:

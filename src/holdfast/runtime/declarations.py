@@ -7,11 +7,12 @@ and so has a declaration.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from holdfast.errors import CallersFault
 
-__all__ = ["KINDS", "BadDeclaration", "declared_in"]
+__all__ = ["KINDS", "BadDeclaration", "ddl_of", "declared_in"]
 
 #: By Spark's name of a type the Python type of the values that have it.
 KINDS: Final[dict[str, type]] = {
@@ -56,3 +57,8 @@ def declared_in(ddl: str) -> dict[str, str]:
         at = field.end() + 1
         if at > len(ddl):
             return found
+
+
+def ddl_of(attributes: Mapping[str, str]) -> str:
+    """The text that declares them."""
+    return ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in attributes.items())

@@ -27,8 +27,8 @@ from holdfast.runtime.addresses import words_of
 
 __all__ = ["MISTYPED", "FileWriter", "row_group_zones"]
 
-ROW_GROUP_ROWS: Final = 16_384
-ROW_GROUP_BYTES: Final = 16 << 20
+ROW_GROUP_ROWS: Final = 65_536  #: of smaller ones Spark reads fewer rows a second
+ROW_GROUP_BYTES: Final = 32 << 20  #: and larger ones are a lot to keep in memory, or to lose
 MISTYPED: Final = (
     b"holdfast.mistyped"  #: in the footer: how many values of which attributes have another type
 )
