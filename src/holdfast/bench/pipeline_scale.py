@@ -34,7 +34,7 @@ class PipelineScale:
     batches: tuple[int, ...] = (1, 10)  #: in which a stream is read
     floor_batches: int = 20  #: micro-batches of next to nothing
     live_rows: int = 1_000_000  #: of the backfill beside live delivery, at most as many as there are rows
-    live_turns: int = 3  #: with a backfill, and as many without
+    live_turns: int = 5  #: with a backfill, and as many without
     live_seconds: float = 5.0  #: of each
 
 
