@@ -124,6 +124,7 @@ def _quiet(master: str) -> dict[str, str]:
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         settings["spark.python.unix.domain.socket.enabled"] = "true"  # rows come to Java a tenth cheaper
+        settings["spark.python.daemon.module"] = "holdfast.pipeline.daemon"
     return settings
 
 

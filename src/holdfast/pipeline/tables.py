@@ -204,7 +204,8 @@ def _since(
     ends = origins.ends()
     places = {pubend: end.first for pubend, end in ends.items()} | {file.pubend: file.tick for file in files}
     lasts = {pubend: max(end.last, places[pubend]) for pubend, end in ends.items()}
-    tokens = (
-        {"startingOffsets": token_of(places, ends), "endingOffsets": token_of(lasts, ends)} if ends else {}
-    )
-    return spark.read.format("holdfast").options(**given, **tokens).load()
+    reader = spark.read.format("holdfast").options(**given)
+    if ends:
+        reader = reader.option("startingOffsets", str(token_of(places, ends)))
+        reader = reader.option("endingOffsets", str(token_of(lasts, ends)))
+    return reader.load()
