@@ -122,6 +122,9 @@ def test_rows_are_those_of_the_source(written: HandWritten, folder: Path) -> Non
     assert found.columns == list(COLUMNS)
     assert shown(found) == expected
     assert shown(table(folder, attributes=ddl_of(wanted), on_gap="row", read_from="lake")) == expected[:-5]
+    with_silence = by_source(folder, wanted, onGap="row", emitSilence=True)
+    assert [row["kind"] for row in with_silence].count("silence") == 1
+    assert shown(table(folder, attributes=ddl_of(wanted), on_gap="row", emit_silence=True)) == with_silence
     events_alone = [row for row in expected if row["kind"] == "event"]
     assert shown(table(folder, attributes=ddl_of(wanted), on_gap="ignore")) == events_alone
     compact(table_in(folder, {}))

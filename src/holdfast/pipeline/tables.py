@@ -10,9 +10,8 @@ and of the rest whoever has it then is asked, the logs or the lake.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence, Set
 from functools import reduce
-from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -83,13 +82,12 @@ def table(
     if declared:
         given["attributes"] = declared
     options = read_options(given, BATCH)
-    files = [] if lake is None else lake.files()
-    _refuse_gaps(options, origins, files)
-    parts = (
-        [] if lake is None else [_frame(spark, lake, part, options) for part in _parts(lake, files, options)]
-    )
+    parts: list[DataFrame] = []
+    if lake is not None:
+        _refuse_gaps(options, origins, lake.files())
+        parts += _stored(spark, lake, options)
     if read_from == "auto":
-        parts.append(_since(spark, given, origins, files))
+        parts.append(_since(spark, given, origins, [] if lake is None else lake.files()))
     if not parts:
         return spark.createDataFrame([], spark_ddl(options.shape))
     return reduce(DataFrame.union, parts)
@@ -131,69 +129,66 @@ def _is_all_events(file: DataFile) -> bool:
     return zone is not None and zone.least == zone.greatest == EVENT
 
 
-class _Part(NamedTuple):
-    """Files that are read alike."""
+class _Kind(NamedTuple):
+    """What has to be known of a file to read it."""
 
-    files: list[DataFile]
-    own: dict[str, str]  #: of the attributes that are wanted those that have a column there
     is_all_events: bool
+    own: frozenset[str]  #: of the attributes that are wanted those that have a column there
 
 
-def _parts(lake: LakeTable, files: Sequence[DataFile], options: Options) -> Iterator[_Part]:
-    """Usually one, or two: files from before an attribute was declared, and those with more than events, are others."""
-    wanted = options.shape
-    declared = lake.attributes.items()
-
-    def key(file: DataFile) -> tuple[bool, ...]:
-        known = [
-            (name, kind) in declared and f"a.{name}" in file.zones for name, kind in wanted.attributes.items()
-        ]
-        return _is_all_events(file), *(known if all(known) else _columns_in(lake.folder / file.path, wanted))
-
-    for (is_all_events, *has), alike in groupby(sorted(files, key=key), key):
-        own = {
-            name: kind for (name, kind), there in zip(wanted.attributes.items(), has, strict=True) if there
-        }
-        yield _Part(list(alike), own, is_all_events)
+def _kind(lake: LakeTable, file: DataFile, wanted: Shape) -> _Kind:
+    """Of most files their zones say it."""
+    has_all = wanted.attributes.items() <= lake.attributes.items()
+    if has_all and all(f"a.{name}" in file.zones for name in wanted.attributes):
+        return _Kind(_is_all_events(file), frozenset(wanted.attributes))
+    return _Kind(_is_all_events(file), _columns_in(lake.folder / file.path, wanted))
 
 
-def _columns_in(path: Path, wanted: Shape) -> list[bool]:
-    """Of each attribute that is wanted, whether a file has a column of its type."""
+def _columns_in(path: Path, wanted: Shape) -> frozenset[str]:
+    """The attributes of which a file has a column of the type that is wanted."""
     try:
         there = ParquetRows(path).attributes
     except (OSError, ValueError) as error:
         raise CannotRead(f"{path}: {error}") from error
     types = arrow_type("a", wanted)
-    return [there.get(name) == types.field(name).type for name in wanted.attributes]
+    return frozenset(name for name in wanted.attributes if there.get(name) == types.field(name).type)
 
 
-def _frame(spark: SparkSession, lake: LakeTable, part: _Part, options: Options) -> DataFrame:
-    """The rows of files, as Spark reads them."""
-    paths = [f"file://{lake.folder.absolute() / file.path}".translate(_GLOB) for file in part.files]
-    read = spark.read.schema(spark_ddl(shape_of(None, part.own))).options(**_EXACTLY).parquet(*paths)
-    if not part.is_all_events:
-        kinds = [EVENT]
-        kinds += [GAP] if options.gaps == "row" else []
-        kinds += [SILENCE] if options.silence else []
-        read = read.where(f"kind IN ({', '.join(map(string_sql, kinds))})")
-    if len(part.own) == len(options.shape.attributes):
-        return read
-    return read.selectExpr(
-        *(_struct(part.own, options.shape) if name == "a" else f"`{name}`" for name in options.shape.columns)
-    )
+def _stored(spark: SparkSession, lake: LakeTable, options: Options) -> list[DataFrame]:
+    """What is in files, those together that are read alike.
+
+    That is all of them, mostly: others are from before an attribute was declared, or have more than events.
+    """
+    alike: dict[_Kind, list[DataFile]] = {}
+    for file in lake.files():
+        alike.setdefault(_kind(lake, file, options.shape), []).append(file)
+    return [_frame(spark, lake, files, kind, options) for kind, files in alike.items()]
 
 
-def _struct(own: dict[str, str], shape: Shape) -> str:
+def _frame(
+    spark: SparkSession, lake: LakeTable, files: Sequence[DataFile], kind: _Kind, options: Options
+) -> DataFrame:
+    """The rows of some files, as Spark reads them."""
+    wanted = options.shape
+    own = {name: type_ for name, type_ in wanted.attributes.items() if name in kind.own}
+    paths = [f"file://{lake.folder.absolute() / file.path}".translate(_GLOB) for file in files]
+    frame = spark.read.schema(spark_ddl(shape_of(None, own))).options(**_EXACTLY).parquet(*paths)
+    if not kind.is_all_events:
+        shown = [EVENT, *([GAP] if options.gaps == "row" else []), *([SILENCE] if options.silence else [])]
+        frame = frame.where(f"kind IN ({', '.join(map(string_sql, shown))})")
+    if len(own) == len(wanted.attributes):
+        return frame
+    columns = (_declared_sql(kind.own, wanted) if name == "a" else f"`{name}`" for name in wanted.columns)
+    return frame.selectExpr(*columns)
+
+
+def _declared_sql(own: Set[str], wanted: Shape) -> str:
     """The declared attributes: from their columns, or from all attributes where they have none."""
     fields = []
-    for name, kind in shape.attributes.items():
-        quoted = name.replace("`", "``")
-        value = (
-            f"a.`{quoted}`"
-            if name in own
-            else f"CASE WHEN {type_test(name, kind).text} THEN {cast_sql(name, kind)} END"
-        )
-        fields.append(f"{string_sql(name)}, {value}")
+    for name, type_ in wanted.attributes.items():
+        column = f"a.`{name.replace('`', '``')}`"
+        from_all = f"CASE WHEN {type_test(name, type_).text} THEN {cast_sql(name, type_)} END"
+        fields += [string_sql(name), column if name in own else from_all]
     return f"CASE WHEN attributes IS NOT NULL THEN named_struct({', '.join(fields)}) END AS a"
 
 
