@@ -16,7 +16,7 @@ from typing import Any
 import large_trace
 from holdfast.pipeline.audit.engine import audit
 from holdfast.pipeline.packing import pack
-from spark_cluster import cluster
+from spark_cluster import bare_python, cluster
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE / "pipeline"))
@@ -44,7 +44,8 @@ def judged_by_driver(folder: Path, archive: Path, trace: Path | None = None) -> 
         written.publish(events(TICKS))
         written.vouch(TICKS[-1])
     with cluster(folder) as url:
-        given = [url, str(archive), str(network), STREAM, "-" if trace is None else str(trace)]
+        given = [url, bare_python(folder / "bare"), str(archive), str(network), STREAM]
+        given.append("-" if trace is None else str(trace))
         path = os.pathsep.join(map(str, (HERE.parent / "src", HERE)))
         driver = [sys.executable, str(HERE / "cluster_driver.py"), *given]
         environment = {**os.environ, "PYTHONPATH": path}

@@ -1,6 +1,6 @@
 """What a driver sees of a cluster whose executors have a Python and no Holdfast; run by `bare_cluster.py`.
 
-    python tests/cluster_driver.py MASTER ARCHIVE NETWORK STREAM TRACE
+    python tests/cluster_driver.py MASTER PYTHON ARCHIVE NETWORK STREAM TRACE
 
 With ``-`` for the trace only what the source needs is tried. Each case has a session of its own; what came of them is
 printed as one JSON object.
@@ -17,7 +17,7 @@ from typing import Any
 import holdfast.pipeline
 from holdfast.pipeline.audit.spark import audit_in
 from holdfast.pipeline.preflight import CannotExecute
-from spark_cluster import BARE_PYTHON, JAVA
+from spark_cluster import JAVA
 
 #: What makes a Python say that it is of another version, since there may be no other one here.
 ANOTHER = """import sys
@@ -43,11 +43,12 @@ def session(master: str, **settings: Any) -> Any:
 
 
 def main() -> None:
-    master, archive, network, stream, trace = sys.argv[1:]
-    os.environ["PYSPARK_PYTHON"] = BARE_PYTHON
+    master, python, archive, network, stream, trace = sys.argv[1:]
+    os.environ["PYSPARK_PYTHON"] = python
     found: dict[str, Any] = {"bare": refused(master)}
     if trace != "-":
         found |= others(master, Path(archive).parent / "another")
+        os.environ["PYSPARK_PYTHON"] = python
     spark = session(master, archive=Path(archive))
     rows = spark.read.format("holdfast").options(network=network, stream=stream, localSegments="true")
     numbers = rows.option("attributes", "i BIGINT").load().select("a.i").collect()
@@ -65,9 +66,7 @@ def others(master: str, folder: Path) -> dict[str, str]:
     (folder / "sitecustomize.py").write_text(ANOTHER)
     another = refused(master, spark__executorEnv__PYTHONPATH=str(folder))
     os.environ["PYSPARK_PYTHON"] = "/nowhere/python"
-    none = refused(master)
-    os.environ["PYSPARK_PYTHON"] = BARE_PYTHON
-    return {"another": another, "none": none}
+    return {"another": another, "none": refused(master)}
 
 
 if __name__ == "__main__":

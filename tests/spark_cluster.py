@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
+import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -20,8 +20,12 @@ WORKERS = 2
 WAIT_SECONDS = 120.0
 #: They have little to do: Java need not compile for speed.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-#: A Python that has nothing of ours installed.
-BARE_PYTHON = str(getattr(sys, "_base_executable", sys.executable))
+
+
+def bare_python(folder: Path) -> str:
+    """A Python of our version, made in a folder, that has no packages at all."""
+    venv.create(folder, symlinks=True)
+    return str(folder / "bin" / "python")
 
 
 @contextmanager

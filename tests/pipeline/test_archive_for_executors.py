@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tarfile
 import tomllib
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark", reason="Spark is not installed: pip install -r requirements-spark.txt")
 
 from holdfast.pipeline.packing import PACKED, pack
+from holdfast.pipeline.preflight import NEEDED
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -36,3 +39,19 @@ def test_the_archive_has_what_holdfast_needs_and_nothing_of_spark(packed: Path) 
         *names
     }
     assert not [name for name in names if name.startswith(("pyspark/", "py4j/", "/", ".."))]
+
+
+def test_a_python_that_has_nothing_else_imports_what_tasks_do(packed: Path, tmp_path: Path) -> None:
+    """With the site left out: what a virtual environment has, and what else the machine has, is not there."""
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    modules = [
+        *NEEDED,
+        "pandas",
+        "holdfast.pipeline.reading",
+        "holdfast.pipeline.past",
+        "holdfast.pipeline.audit.local",
+    ]
+    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import {', '.join(modules)}"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

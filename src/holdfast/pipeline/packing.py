@@ -28,8 +28,8 @@ __all__ = ["ARCHIVE", "FOLDER", "PACKED", "CannotPack", "pack", "settings_for"]
 ARCHIVE: Final = "holdfast-spark.tar.gz"
 #: Where an executor has it, below the folder it works in.
 FOLDER: Final = "holdfast_packages"
-#: What Holdfast imports anywhere, and Spark to move rows into Python, as the index calls it. What these need in turn,
-#: whatever the circumstances, comes with them.
+#: What Holdfast imports anywhere, and Spark to move rows into Python, as the index calls it. What these need in turn
+#: comes with them.
 PACKED: Final = (
     "deltalake",
     "google-crc32c",
@@ -103,24 +103,33 @@ def _packages() -> Mapping[str, Path]:
 
 
 def _needed() -> Iterator[Distribution]:
-    """``PACKED``, and what these need in turn."""
-    waiting, seen = list(PACKED), set[str]()
+    """``PACKED``, and what these need in turn.
+
+    What is needed under a condition, say by some versions of Python, is needed here if it is here, as it was installed
+    with who needs it; but for extras, which nobody has asked for.
+    """
+    waiting, seen = [(name, True) for name in PACKED], set[str]()
     while waiting:
-        name = waiting.pop()
+        name, is_certain = waiting.pop()
         if name in seen:
             continue
-        seen.add(name)
         try:
             found = distribution(name)
         except PackageNotFoundError:
+            if not is_certain:
+                continue
             problem = (
                 f"the package {name} is not installed here; install it with: pip install 'holdfast[spark]'"
             )
             raise CannotPack(problem) from None
+        seen.add(name)
         yield found
-        waiting += [_name(text) for text in found.requires or () if ";" not in text]
+        for text in found.requires or ():
+            requirement, _, condition = text.partition(";")
+            if "extra" not in condition:
+                waiting.append((_name(requirement), not condition))
 
 
 def _name(requirement: str) -> str:
-    """Whom a requirement without conditions is about."""
+    """Whom a requirement is about."""
     return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
