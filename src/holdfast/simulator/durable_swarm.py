@@ -5,7 +5,7 @@ From the command line::
     python -m holdfast.simulator.durable_swarm --seed 17 --faults              one seed, with its transcript
     python -m holdfast.simulator.durable_swarm --seed 17 --count 500 --faults  500 seeds from 17 on, and their counts
 
-With ``--lake`` there is one behind every log, which gives up early: then nobody may have a gap.
+With ``--lake`` there is one behind every log, which gives up early: then nobody may miss anything that was owed.
 """
 
 from __future__ import annotations
