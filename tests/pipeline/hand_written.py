@@ -22,6 +22,17 @@ from holdfast.streams.pubend import Kept, record_of
 
 PUBEND = "orders@lisbon/0"
 STREAM = "orders"
+#: The file of a network that has it in the folder ``streams`` beside the file.
+NETWORK = """
+name = "small"
+[[broker]]
+name = "lisbon"
+listen = "127.0.0.1:7000"
+data = "."
+[[stream]]
+name = "orders"
+topics = ["#"]
+"""
 
 
 class HandWritten:

@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 
 import pyarrow.parquet as pq
-from hand_written import PUBEND, HandWritten, event, events
+from hand_written import NETWORK, PUBEND, HandWritten, event, events
 from lakes import take_all
 
 import holdfast
@@ -27,17 +27,6 @@ from holdfast.filters.subject import Subject
 from holdfast.filters.text import filter_text
 from holdfast.pipeline.errors import BadOption
 from holdfast.pipeline.past import History, write_parquet
-
-NETWORK = """
-name = "small"
-[[broker]]
-name = "lisbon"
-listen = "127.0.0.1:7000"
-data = "."
-[[stream]]
-name = "orders"
-topics = ["#"]
-"""
 
 
 @pytest.fixture

@@ -15,26 +15,17 @@ pytest.importorskip("deltalake", reason="deltalake is not installed")
 
 import pyarrow.compute as pc
 from deltalake import DeltaTable
-from hand_written import PUBEND, STREAM, HandWritten, event, events
+from hand_written import NETWORK, PUBEND, STREAM, HandWritten, event, events
 from lakes import table_in, take_all
 from pyspark.errors import PySparkException
 
+import holdfast.pipeline
 from durable_brokers import patiently
 from holdfast.pipeline.lake.compact import compact
 from holdfast.streams.checkpoint_token import Place, Token
 from large_backfill import backfilled
 from tested_spark import load, spark
 
-NETWORK = """
-name = "small"
-[[broker]]
-name = "lisbon"
-listen = "127.0.0.1:7000"
-data = "."
-[[stream]]
-name = "orders"
-topics = ["#"]
-"""
 PATIENCE_S = 120
 
 
@@ -85,7 +76,7 @@ def test_without_a_table_there_is_one_error_or_none_needed(written: HandWritten,
 
 
 def test_others_read_the_same_while_it_is_written_and_compacted(written: HandWritten, tmp_path: Path) -> None:
-    """pyarrow on a snapshot of Delta, and Spark through the source: count and sum of what was there."""
+    """pyarrow on a snapshot of Delta, Spark through the source, and by itself: count and sum of what was there."""
     written.publish(events([1]))
     written.vouch(1)
     take_all(tmp_path)
@@ -120,6 +111,12 @@ def test_others_read_the_same_while_it_is_written_and_compacted(written: HandWri
             )
             [row] = table.selectExpr("count(*) AS n", "sum(tick) AS s").collect()
             assert (row.n, row.s) == (last, last * (last + 1) // 2)
+            own = holdfast.pipeline.table(
+                spark(), network=tmp_path / "network.toml", stream=STREAM, read_from="lake"
+            )
+            [row] = own.selectExpr("count(*) AS n", "sum(tick) AS s", "max(tick) AS last").collect()
+            assert (row.n, row.s) == (row.last, row.last * (row.last + 1) // 2)
+            assert row.last >= last
             seen += 1
     finally:
         is_over.set()

@@ -11,20 +11,10 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-from hand_written import HandWritten, events
+from hand_written import NETWORK, HandWritten, events
 
 from holdfast.pipeline.daemon import print_exc
 
-NETWORK = """
-name = "small"
-[[broker]]
-name = "lisbon"
-listen = "127.0.0.1:7000"
-data = "."
-[[stream]]
-name = "orders"
-topics = ["#"]
-"""
 SCRIPT = """
 import holdfast.pipeline
 spark = holdfast.pipeline.session("short", master="local[1]")

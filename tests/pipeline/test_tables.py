@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 
 import pyarrow.parquet as pq
-from hand_written import STREAM, HandWritten, event, events
+from hand_written import NETWORK, STREAM, HandWritten, event, events
 from lakes import DECLARED, table_in, take_all
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -30,16 +30,6 @@ from holdfast.pipeline.lake.errors import NoTable
 from holdfast.runtime.declarations import ddl_of
 from tested_spark import load, spark
 
-NETWORK = """
-name = "small"
-[[broker]]
-name = "lisbon"
-listen = "127.0.0.1:7000"
-data = "."
-[[stream]]
-name = "orders"
-topics = ["#"]
-"""
 ERRORS = (Py4JJavaError, PySparkException)
 ODD = {'it\'s "odd"': "STRING", "bit": "BOOLEAN", "raw `x`": "BINARY"}
 
