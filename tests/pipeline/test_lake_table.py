@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from hand_written import PUBEND, STREAM, HandWritten, event, events
 from lakes import logged, origins_in, stored, table_in, take_all
@@ -107,6 +108,23 @@ def test_attributes_that_are_declared_later_have_a_column_from_then_on_and_after
     assert table_in(tmp_path, {"i": "BIGINT"}).attributes == {"price": "DOUBLE", "i": "BIGINT"}
     with pytest.raises(OtherType, match="price is DOUBLE in the table, and declared STRING; expected DOUBLE"):
         table_in(tmp_path, {"price": "STRING"})
+    with pytest.raises(OtherType, match=r"Price is declared, and the table has price, .* expected price"):
+        table_in(tmp_path, {"Price": "DOUBLE"})
+
+
+def test_row_groups_are_no_larger_than_they_may_be(
+    written: HandWritten, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of small files that are put together neither."""
+    monkeypatch.setattr("holdfast.pipeline.lake.writing.ROW_GROUP_ROWS", 10)
+    for last in (8, 16, 24):
+        written.publish(events(range(last - 7, last + 1)))
+        written.vouch(last)
+        take_all(tmp_path)
+    compact(table_in(tmp_path))
+    [path] = (tmp_path / "lake" / STREAM / each.path for each in table_in(tmp_path).files())
+    metadata = pq.read_metadata(path)
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [10, 6, 8]
 
 
 def test_of_two_who_write_at_the_same_time_one_is_refused_and_nothing_is_there_twice(

@@ -1,4 +1,4 @@
-"""What a user of Spark sees besides the answer: nothing that is no error."""
+"""What a user of Spark sees besides the answer of a query that ends early: nothing."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from pyspark.errors import PySparkException
 import holdfast.pipeline
 from holdfast.events.event import Event
 from holdfast.events.timestamp import time_from_text
+from holdfast.pipeline import tables
 from holdfast.pipeline.columns import COLUMNS
 from holdfast.pipeline.errors import BadOption, CannotRead, Gap
 from holdfast.pipeline.lake.compact import compact
@@ -31,7 +33,8 @@ from holdfast.runtime.declarations import ddl_of
 from tested_spark import load, spark
 
 ERRORS = (Py4JJavaError, PySparkException)
-ODD = {'it\'s "odd"': "STRING", "bit": "BOOLEAN", "raw `x`": "BINARY"}
+AS_USERS_HAVE_IT = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+ODD = {"${x}": "STRING", 'it\'s "odd"': "STRING", "bit": "BOOLEAN", "raw `x`": "BINARY"}
 
 
 @pytest.fixture
@@ -62,6 +65,19 @@ def shown(frame: Any) -> list[dict[str, Any]]:
     return found
 
 
+@contextmanager
+def set_to(settings: dict[str, str]) -> Iterator[None]:
+    """The session has settings, and then those it had before."""
+    before = {name: spark().conf.get(name) for name in settings}
+    for name, text in settings.items():
+        spark().conf.set(name, text)
+    try:
+        yield
+    finally:
+        for name, text in before.items():
+            spark().conf.set(name, text)
+
+
 def ticks(frame: Any) -> list[int]:
     return sorted(row.tick for row in frame.select("tick").collect())
 
@@ -90,7 +106,7 @@ def by_source(folder: Path, attributes: dict[str, str], **options: object) -> li
 
 def test_rows_are_those_of_the_source(written: HandWritten, folder: Path) -> None:
     """Of files with all columns, from before an attribute was declared, with a gap, and of the log."""
-    odd: dict[str, Any] = {'it\'s "odd"': "y", "bit": True, "raw `x`": b"\x00\xff"}
+    odd: dict[str, Any] = {"${x}": "z", 'it\'s "odd"': "y", "bit": True, "raw `x`": b"\x00\xff"}
     written.publish(
         {tick: event(tick, i=tick, price=tick / 2, sym="é", **odd) for tick in range(10, 200, 10)}
     )
@@ -117,6 +133,9 @@ def test_rows_are_those_of_the_source(written: HandWritten, folder: Path) -> Non
     assert shown(table(folder, attributes=ddl_of(wanted), on_gap="row", emit_silence=True)) == with_silence
     events_alone = [row for row in expected if row["kind"] == "event"]
     assert shown(table(folder, attributes=ddl_of(wanted), on_gap="ignore")) == events_alone
+    for settings in (AS_USERS_HAVE_IT, {"spark.sql.parser.escapedStringLiterals": "true"}):
+        with set_to(settings):
+            assert shown(table(folder, attributes=ddl_of(wanted), on_gap="row")) == expected
     compact(table_in(folder, {}))
     assert shown(table(folder, attributes=ddl_of(wanted), on_gap="row")) == expected
     with pytest.raises(Gap, match=r"has lost \(249, 250\]: damaged"):
@@ -135,6 +154,9 @@ def test_attributes_are_those_that_are_declared(written: HandWritten, folder: Pa
     (folder / "network.toml").write_text(text)
     [row] = shown(table(folder, read_from="lake"))
     assert row["a"] == {"i": 1, "price": 2.5, "sym": None, "bit": None}
+    (folder / "network.toml").write_text(text.replace("bit BOOLEAN", "Price DOUBLE"))
+    [row] = shown(table(folder, read_from="lake"))
+    assert row["a"] == {"i": 1, "sym": None, "Price": None}, "of two that are one to Spark that of the file"
 
 
 def test_it_is_what_there_was_whatever_becomes_of_table_and_log(written: HandWritten, folder: Path) -> None:
@@ -143,7 +165,7 @@ def test_it_is_what_there_was_whatever_becomes_of_table_and_log(written: HandWri
         written.publish(events(range(first + 1, last + 1)))
         written.vouch(last)
         frames[last] = table(folder)
-        take_all(folder, rows_max=10)
+        take_all(folder)
         compact(table_in(folder))
         written.release(last)
         for upto, frame in frames.items():
@@ -169,19 +191,71 @@ def test_what_is_not_as_it_was_written_is_an_error(written: HandWritten, folder:
     frame = table(folder)
     [path] = (folder / "lake" / STREAM).glob("*.parquet")
     flip_in(path, "payload")
-    for setting in ("ignoreMissingFiles", "ignoreCorruptFiles"):
-        spark().conf.set(f"spark.sql.files.{setting}", "true")
-    try:
+    with set_to({f"spark.sql.files.ignore{what}Files": "true" for what in ("Missing", "Corrupt")}):
         with pytest.raises(ERRORS, match=path.name):
             frame.collect()
         path.unlink()
         with pytest.raises(ERRORS, match=path.name):
             frame.collect()
-        with pytest.raises(CannotRead, match=path.name):
-            table(folder, attributes="other DOUBLE")
-    finally:
-        for setting in ("ignoreMissingFiles", "ignoreCorruptFiles"):
-            spark().conf.unset(f"spark.sql.files.{setting}")
+        for attributes in ("other DOUBLE", "price DOUBLE"):
+            with pytest.raises(CannotRead, match=path.name):
+                table(folder, attributes=attributes)
+
+
+def test_files_that_are_replaced_meanwhile_are_found_again(
+    written: HandWritten, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = tables._lake
+
+    def replaced(*given: Any, **options: Any) -> Any:
+        lake = opened(*given, **options)
+        assert compact(table_in(folder)).before > 1
+        assert table_in(folder).vacuum(0)
+        return lake
+
+    monkeypatch.setattr(tables, "_lake", replaced)
+    for upto, attributes in ((3, "i BIGINT"), (6, "other BOOLEAN")):
+        for tick in range(upto - 2, upto + 1):
+            written.publish(events([tick]))
+            written.vouch(tick)
+            take_all(folder)
+        assert ticks(table(folder, attributes=attributes, read_from="lake")) == list(range(1, upto + 1))
+
+
+def test_a_log_that_was_restored_has_what_is_before_the_lake(folder: Path) -> None:
+    streams, backup = folder / "streams", folder / "backup"
+    with HandWritten(streams) as written:
+        written.publish(events(range(1, 21)))
+        written.vouch(20)
+        shutil.copytree(streams, backup)
+        written.release(10)
+        take_all(folder)
+        assert ticks(table(folder)) == list(range(11, 21))
+    shutil.rmtree(streams)
+    backup.rename(streams)
+    assert ticks(table(folder)) == list(range(1, 21))
+
+
+def test_the_network_file_is_the_one_of_this_folder_wherever_java_was_started(
+    written: HandWritten, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark()
+    written.publish(events([1, 2]))
+    written.vouch(1)
+    take_all(folder)
+    written.vouch(2)
+    monkeypatch.chdir(folder)
+    assert ticks(table(folder, network="network.toml")) == [1, 2]
+
+
+def test_what_comes_after_nothing_was_not_there(folder: Path) -> None:
+    (folder / "streams").mkdir()
+    frame = table(folder)
+    with HandWritten(folder / "streams") as written:
+        written.publish(events([1]))
+        written.vouch(1)
+        assert frame.collect() == []
+        assert ticks(table(folder)) == [1]
 
 
 def test_nothing_is_a_table_too(written: HandWritten, folder: Path) -> None:
@@ -216,9 +290,6 @@ def test_times_of_old_are_exact(written: HandWritten, folder: Path) -> None:
     written.publish({10: Event("orders/1", {}, b"", "text/plain", time=old)})
     written.vouch(10)
     take_all(folder)
-    spark().conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")
-    try:
+    with set_to({"spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION"}):
         [found] = table(folder, read_from="lake").selectExpr("unix_micros(time) AS moment").collect()
-    finally:
-        spark().conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
     assert found.moment * 1_000 == old

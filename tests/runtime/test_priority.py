@@ -14,6 +14,7 @@ INTERRUPTS = """\
            CPU0       CPU1       CPU3
  24:          1          0          7  IO-APIC   5-edge      ACPI:Ged
  36:          0   12238604          2  PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
+ 11:   48811230    1207113          0  GICv3  27 Level     arch_timer
 NMI:          0          0          0   Non-maskable interrupts
 LOC:   97619861    8818099          0   Local timer interrupts
 ERR:          0

@@ -23,8 +23,8 @@ __all__ = ["add_pipeline"]
 
 ROWS: Final = 10_000_000
 ROWS_MIN: Final = 10_000
-REPEATED: Final = 3  #: so often is read, and more often
-REPEATED_ROWS: Final = 3_000_000  #: until there were so many rows
+REPEATED: Final = 3  #: readings, at least
+REPEATED_ROWS: Final = 3_000_000  #: rows that are read, at least, in all readings of one way
 
 
 def add_pipeline(benchmarks: Any) -> None:

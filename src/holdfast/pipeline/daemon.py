@@ -2,7 +2,8 @@
 
 A query that ends early, such as ``show`` or ``limit``, closes the socket of a process that still has rows to write.
 Nothing is wrong then, but the daemon of PySpark 4.3 prints it on the user's terminal as an error. Sessions inside this
-process start this one instead (``spark_session``); it is PySpark's in all else.
+process start this one instead for tasks (``spark_session``); it is PySpark's in all else. Those that plan for Spark are
+started as PySpark has it, which cannot be set: after a minute without work they may still complain of their end.
 """
 
 from __future__ import annotations

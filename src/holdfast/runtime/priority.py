@@ -34,13 +34,13 @@ def back_cores() -> set[int]:
 
 
 def interrupts_in(text: str) -> Counter[int]:
-    """By core how often devices have interrupted there, as Linux tells it; clocks and the like have no number."""
+    """By core how often devices have interrupted there, as Linux tells it; clocks have no number, or are called so."""
     found: Counter[int] = Counter()
     head, *lines = text.splitlines() or [""]
     cores = list(map(int, re.findall(r"\bCPU(\d+)", head)))
     for line in lines:
         source, _, counts = line.partition(":")
-        if source.strip().isdigit():
+        if source.strip().isdigit() and "timer" not in counts:
             for core, count in zip(cores, counts.split(), strict=False):
                 found[core] += int(count) if count.isdigit() else 0
     return found

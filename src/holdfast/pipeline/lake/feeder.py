@@ -5,7 +5,6 @@ The other end is ``runtime.lake_process``.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +14,10 @@ import msgspec
 
 from holdfast.pipeline.lake.feeding import LakeFeed
 from holdfast.runtime.lake_process import Ask, At, Failed, Said, read_frame, write_frame
+from holdfast.runtime.priority import give_way
 from holdfast.streams.store_lake import LakeUnreadable
 
 __all__ = ["answer_all", "main"]
-
-NICENESS: Final = 5  #: live delivery goes first
 
 _questions: Final = msgspec.msgpack.Decoder(Ask)
 
@@ -38,7 +36,7 @@ def answer_all(folder: Path, asked: IO[bytes], said: IO[bytes]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Until the input ends."""
     [folder] = sys.argv[1:] if arguments is None else arguments
-    os.nice(NICENESS)
+    give_way()
     answer_all(Path(folder), sys.stdin.buffer, sys.stdout.buffer)
     return 0
 

@@ -20,7 +20,10 @@ from holdfast.pipeline.lake.writing import MISTYPED, row_group_zones
 from holdfast.pipeline.rows import typed_value
 from holdfast.pipeline.variant_reading import VariantReader
 
-__all__ = ["ParquetRows"]
+__all__ = ["DAMAGE", "ParquetRows"]
+
+#: Whatever pyarrow makes of a file that is not as it was written, and who reads its footer.
+DAMAGE: Final = (OSError, pa.ArrowException, ValueError, LookupError)
 
 _DECLARED: Final = "a"
 _NO_EVENT: Final = ""  #: stands among columns for where ``a`` is NULL as a whole

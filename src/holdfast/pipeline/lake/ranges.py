@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-
 from holdfast.errors import FilterError
 from holdfast.messages.ticks import ORIGIN, Tick
 from holdfast.pipeline.columns import shape_of
@@ -21,7 +19,7 @@ from holdfast.pipeline.errors import BadOption, BadRequest, CannotRead, NoPubend
 from holdfast.pipeline.lake.errors import DamagedFile, NoTable
 from holdfast.pipeline.lake.files import DataFile
 from holdfast.pipeline.lake.pages import PageMaker
-from holdfast.pipeline.lake.parquet import ParquetRows
+from holdfast.pipeline.lake.parquet import DAMAGE, ParquetRows
 from holdfast.pipeline.lake.selecting import Chosen
 from holdfast.pipeline.lake.table import LakeTable
 from holdfast.pipeline.pages import Page
@@ -36,9 +34,6 @@ Watch = Callable[[Path, Tick], None]
 
 _TICKS: Final = shape_of(("kind", "tick"))
 _GONE_TRIES: Final = 3
-
-#: Whatever pyarrow makes of a file that is not as it was written, and who reads its footer.
-_DAMAGE: Final = (OSError, pa.ArrowException, ValueError, LookupError)
 
 
 class LakeRanges:
@@ -110,7 +105,7 @@ class LakeRanges:
                 return maker.page(self._groups(request, until, chosen), chosen)
             except FileNotFoundError:
                 self.look()
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 raise self._failed(error) from error
         if not (self._folder / "_delta_log").exists():
             raise CannotRead(f"{self._folder}: it is not there any more")

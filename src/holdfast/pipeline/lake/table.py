@@ -153,10 +153,14 @@ class LakeTable:
     def declare(self, attributes: Mapping[str, str]) -> None:
         """Have columns for attributes; those that are there already stay, whether or not they are named.
 
-        :raises OtherType: if one is there with another type.
+        :raises OtherType: if one is there with another type, or in other letters.
         """
         own = self.attributes
+        called = {name.lower(): name for name in own}
         for name, kind in attributes.items():
+            if called.get(name.lower(), name) != name:
+                problem = f"{self.folder}: the attribute {name} is declared, and the table has {called[name.lower()]}"
+                raise OtherType(f"{problem}, which is the same to Spark; expected {called[name.lower()]}")
             if own.get(name, kind) != kind:
                 problem = (
                     f"{self.folder}: the attribute {name} is {own[name]} in the table, and declared {kind}"

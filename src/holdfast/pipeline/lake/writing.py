@@ -100,7 +100,7 @@ class FileWriter:
         self._batches = []
         self._gathered_rows = self._gathered_bytes = 0
         try:
-            self._writer.write_table(table)
+            self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         except OSError as error:
             raise self._failed(error) from error
 
