@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from holdfast.pipeline.lake.compact import compact
 from holdfast.pipeline.lake.feeding import LakeFeed
 from holdfast.pipeline.ranges import Ranges
 from holdfast.runtime.lake_process import LakeProcess
+from holdfast.runtime.priority import NICENESS, back_cores
 from holdfast.streams.pubend import read_record
 from holdfast.streams.store_lake import Lake, LakePage, LakeUnreadable
 
@@ -239,6 +241,17 @@ def test_a_damaged_file_is_named_and_never_served(written: HandWritten, tmp_path
         assert bool(page.damages) == bool(page.lost)
         assert all(path.name in damage for damage in page.damages)
         path.write_bytes(whole)
+
+
+def test_it_gives_way_to_its_broker(written: HandWritten, tmp_path: Path) -> None:
+    written.publish(events([1]))
+    written.vouch(1)
+    take_all(tmp_path)
+    with process_of(tmp_path) as lake:
+        read(lake, 0, 1)
+        assert lake._child is not None
+        assert os.getpriority(os.PRIO_PROCESS, lake._child.pid) >= NICENESS
+        assert os.sched_getaffinity(lake._child.pid) == back_cores()
 
 
 def test_one_damaged_row_group_costs_no_other(written: HandWritten, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_attributes_that_are_declared_later_have_a_column_from_then_on_and_after
         table_in(tmp_path, {"Price": "DOUBLE"})
 
 
-def test_row_groups_are_no_larger_than_they_may_be(
+def test_row_groups_are_full_and_no_larger_than_they_may_be(
     written: HandWritten, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of small files that are put together neither."""
@@ -124,7 +124,7 @@ def test_row_groups_are_no_larger_than_they_may_be(
     compact(table_in(tmp_path))
     [path] = (tmp_path / "lake" / STREAM / each.path for each in table_in(tmp_path).files())
     metadata = pq.read_metadata(path)
-    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [10, 6, 8]
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [10, 10, 4]
 
 
 def test_of_two_who_write_at_the_same_time_one_is_refused_and_nothing_is_there_twice(

@@ -70,13 +70,12 @@ def table(
     """
     if read_from not in ("auto", "lake"):
         raise BadOption("read_from", f"is {read_from!r}; expected auto or lake")
-    found = network_at(Path(network))
+    path = Path(network).absolute()  # Spark plans where Java was started, which may be elsewhere
+    found = network_at(path)
     origins = origins_in(found, stream, local=local_segments, source=read_from)
     lake = _lake(found, stream, is_needed=read_from == "lake")
     given = {
-        "network": str(
-            Path(network).absolute()
-        ),  # Spark plans where Java was started, which may be elsewhere
+        "network": str(path),
         "stream": stream,
         "onGap": on_gap,
         "emitSilence": _word(emit_silence),

@@ -61,14 +61,17 @@ class FileWriter:
 
     def add(self, batch: Any) -> None:
         """Rows of the table's shape."""
-        self._batches.append(batch)
         self.rows += batch.num_rows
-        self._gathered_rows += batch.num_rows
-        self._gathered_bytes += batch.nbytes
         self.gaps += pc.sum(pc.equal(batch.column("kind"), "gap")).as_py() or 0
         self.mistyped.update(mistyped_in(batch, self._shape.attributes, self._variants))
-        if self._gathered_rows >= ROW_GROUP_ROWS or self._gathered_bytes >= ROW_GROUP_BYTES:
-            self._write()
+        while batch.num_rows:
+            part = batch.slice(0, ROW_GROUP_ROWS - self._gathered_rows)
+            batch = batch.slice(part.num_rows)
+            self._batches.append(part)
+            self._gathered_rows += part.num_rows
+            self._gathered_bytes += part.nbytes
+            if self._gathered_rows >= ROW_GROUP_ROWS or self._gathered_bytes >= ROW_GROUP_BYTES:
+                self._write()
 
     def close(self) -> DataFile:
         """The file, on disk for good; rows were added to it."""
@@ -100,7 +103,7 @@ class FileWriter:
         self._batches = []
         self._gathered_rows = self._gathered_bytes = 0
         try:
-            self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            self._writer.write_table(table)
         except OSError as error:
             raise self._failed(error) from error
 
