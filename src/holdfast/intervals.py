@@ -65,6 +65,11 @@ class Intervals:
         return sum(self._upto) - sum(self._after)
 
     @property
+    def first(self) -> int:
+        """The lowest tick; there must be one."""
+        return self._after[0] + 1
+
+    @property
     def last(self) -> int | None:
         """The highest tick, if there is any."""
         return self._upto[-1] if self._upto else None

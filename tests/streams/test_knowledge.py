@@ -259,3 +259,15 @@ def test_each_loss_keeps_the_reason_it_first_had() -> None:
     assert knowledge.losses(8, 12) == [Lost(8, 10, "age"), Lost(10, 12, "room")]
     assert knowledge.reason_of(3, 45) == "age, room"
     assert knowledge.losses(25, 40) == []
+
+
+def test_what_is_passed_over_is_not_known_and_what_comes_after_it_is() -> None:
+    """A log has it, and whoever wants it asks for it there."""
+    knowledge = Knowledge("P")
+    knowledge.extend(0, range(3, 5), [event(3), event(4)])
+    knowledge.pass_over(8)
+    assert (knowledge.edge, knowledge.doubt_horizon(0), knowledge.holes(0, 8)) == (8, 4, [(4, 8)])
+    knowledge.extend(8, range(10, 11), [event(10)])
+    assert knowledge.holes(0, 10) == [(4, 8)]
+    knowledge.add_events([6], [event(6)])
+    assert knowledge.events(0, 10)[0] == [3, 4, 6, 10]

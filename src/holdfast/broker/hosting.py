@@ -7,7 +7,7 @@ two machines, which incarnations of clients are read from, need not agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from holdfast.broker.admission import Entrance
@@ -25,6 +25,7 @@ from holdfast.errors import FilterError
 from holdfast.filters.expression import Filter
 from holdfast.filters.parse import parse_filter
 from holdfast.identity import SubscriptionId
+from holdfast.intervals import Span
 from holdfast.messages.durable import Acknowledge, Credit, Detach
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse
@@ -395,13 +396,13 @@ class Hosting:
         for admitted in admission.admitted:
             self._counters.published += len(admitted.events)
             if self._durable is not None and admitted.stream in self._durable.streams:
-                port.unlogged.add([publication.n for publication in admitted.batch.publications])
+                port.unlogged.add(_numbers(admitted.batch.publications))
                 batch = admitted.batch.publications
                 self._durable.publish(port, admitted.stream, batch, admitted.events, home)
             elif admitted.stream in self._reliable:
                 if port.lapses_marked != self._node.lapses.heard:
                     effects += self._mark(port, admitted.batch.publications[0].n - 1)
-                port.unsafe.add([publication.n for publication in admitted.batch.publications])
+                port.unsafe.add(_numbers(admitted.batch.publications))
                 tags = self._node.spread.partitions.tags_of_own()
                 effects += self._node.plane.originate(admitted.stream, admitted.batch, admitted.events, tags)
             else:
@@ -432,12 +433,13 @@ class Hosting:
         """Events of a reliable stream that clients of ours published are accepted."""
         for publication in publications:
             port = self._clients.get(publication.publisher)
-            if port is not None and port.unsafe.discard((publication.n,)):
+            if port is not None and port.unsafe.discard(publication.n - 1, publication.n):
                 self._answers.append(port)
 
-    def on_logged(self, port: ClientPort, numbers: Iterable[int]) -> None:
+    def on_logged(self, port: ClientPort, numbers: Iterable[Span]) -> None:
         """Events of a durable stream are on disk, or were refused."""
-        port.unlogged.discard(numbers)
+        for span in numbers:
+            port.unlogged.discard(*span)
         self._answers.append(port)
 
     def recall(self, port: ClientPort, reason: str) -> None:
@@ -482,6 +484,14 @@ class Hosting:
 def _asks_for_more(resume: Resume) -> bool:
     """Whether a subscription is to be more than one that begins now and ends with its client."""
     return bool(resume.durable or resume.token) or resume.start is not None
+
+
+def _numbers(publications: Sequence[Publication]) -> Sequence[int]:
+    """Those of one publisher's events, which ascend and mostly are neighbours."""
+    first, last = publications[0].n, publications[-1].n
+    if last - first == len(publications) - 1:
+        return range(first, last + 1)
+    return [publication.n for publication in publications]
 
 
 def _said(port: ClientPort, message: Message) -> Effects:

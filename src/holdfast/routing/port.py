@@ -6,10 +6,10 @@ message.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from holdfast.identity import SubscriptionId
+from holdfast.intervals import Intervals
 
 __all__ = ["ClientPort", "Outstanding", "Port"]
 
@@ -46,45 +46,37 @@ class Port:
 
 
 class Outstanding:
-    """Numbers that wait for something; the lowest is asked for again and again, and most go in order."""
+    """Numbers that wait for something; the lowest is asked for again and again, and most are neighbours."""
 
-    __slots__ = ("_row", "_waiting")
+    __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._row: deque[int] = (
-            deque()
-        )  #: ascending; those that wait no more are dropped when they come to its front
-        self._waiting: set[int] = set()
+        self._waiting = Intervals()
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return self._waiting.size
 
     @property
     def lowest(self) -> int:
         """The lowest that waits; there must be one."""
-        row, waiting = self._row, self._waiting
-        while row[0] not in waiting:
-            row.popleft()
-        return row[0]
+        return self._waiting.first
 
     def add(self, numbers: Sequence[int]) -> None:
-        """These wait, as they may have before."""
-        if not self._row or (numbers and numbers[0] > self._row[-1]):
-            self._row += numbers
+        """These wait, which ascend, as they may have before."""
+        if numbers[-1] - numbers[0] == len(numbers) - 1:
+            self._waiting.add(numbers[0] - 1, numbers[-1])
         else:
-            self._row = deque(sorted({*self._row, *numbers}))
-        self._waiting.update(numbers)
+            self._waiting.add_ticks(numbers)
 
-    def discard(self, numbers: Iterable[int]) -> bool:
-        """These wait no more; whether any did."""
-        count = len(self._waiting)
-        self._waiting.difference_update(numbers)
-        if not self._waiting:
-            self._row.clear()
-        return len(self._waiting) < count
+    def discard(self, after: int, upto: int) -> bool:
+        """Those in (after, upto] wait no more; whether any did."""
+        if not self._waiting.within(after, upto):
+            return False
+        self._waiting.remove(after, upto)
+        return True
 
 
 class ClientPort(Port):

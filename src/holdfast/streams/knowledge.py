@@ -93,6 +93,11 @@ class Knowledge:
             known.add(after, ticks[-1])
         self.edge = ticks[-1]
 
+    def pass_over(self, upto: Tick) -> None:
+        """There are facts up to a tick, above everything that is known, and nobody here keeps them: they are Q."""
+        assert self.edge < upto
+        self.edge = upto
+
     def add_silence(self, after: Tick, upto: Tick, under: Version = ABSOLUTE) -> None:
         """S: nothing in (after, upto], or nothing that was wanted in a version.
 

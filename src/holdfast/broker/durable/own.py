@@ -196,16 +196,25 @@ class OwnPubend:
         for _ in range(appends):
             append, accepted = self.core.on_stable()
             contents = self._contents.pop(append.ticks[0], None)
-            if contents is not None and self.course.is_wanted:
-                self.course.know_contents(append.ticks, contents)
-            knowledge = self.course.knowledge
-            knowledge.extend(max(knowledge.edge, self._base), append.ticks, append.publications)
+            self._know(append.ticks, append.publications, contents)
             if self._expiring is not None:
                 contents = contents or [unpack(each.event) for each in append.publications]
                 self._expiring.add(zip(append.ticks, contents, strict=True))
             answers += accepted
             self._lose()
         return answers
+
+    def _know(
+        self, ticks: range, publications: Sequence[Publication], contents: Sequence[Content] | None
+    ) -> None:
+        """Keep in memory what is in the log, if anybody wants it: whoever comes begins with what is new, or the log."""
+        knowledge = self.course.knowledge
+        if not self.course.is_wanted:
+            knowledge.pass_over(ticks[-1])
+            return
+        if contents is not None:
+            self.course.know_contents(ticks, contents)
+        knowledge.extend(max(knowledge.edge, self._base), ticks, publications)
 
     def on_refused(self, reason: str, now: Tick, *, is_final: bool) -> list[Answer]:
         """The disk would not take what was appended."""

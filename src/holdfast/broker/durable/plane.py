@@ -66,9 +66,6 @@ __all__ = ["DurablePlane"]
 NOTE_EVENTS: Final = 2_000
 NOTE_WITHIN_NS: Final = 100 * MILLISECOND
 
-#: So much is kept in memory of a pubend nobody wants to know of: whoever comes begins with what is new, or the log.
-UNWANTED_BYTES: Final = 1 << 20
-
 #: So many events of one pubend are told in one turn, to those who are current and those who catch up (B1.14).
 TURN_MAX: Final = 8_000
 
@@ -485,8 +482,7 @@ class DurablePlane:
         self.following.answer(course)
         self._serve(course)
         self.following.ask(course)
-        cache_bytes = self._settings.cache_bytes
-        course.knowledge.trim(cache_bytes if course.is_wanted else min(cache_bytes, UNWANTED_BYTES))
+        course.knowledge.trim(self._settings.cache_bytes if course.is_wanted else 0)
         course.forget_contents()
 
     def _serve(self, course: Course) -> None:

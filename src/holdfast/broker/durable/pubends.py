@@ -11,7 +11,6 @@ the broker that asked last; whoever else has asked will ask again, and is told w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.clients import Clients
@@ -23,6 +22,7 @@ from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.events.event import Content
 from holdfast.events.packed import unpack
+from holdfast.intervals import Span
 from holdfast.messages.durable import BEGIN, Answers, Logged, Requests
 from holdfast.messages.message import Message
 from holdfast.messages.publications import PUBLICATIONS_MAX, Publication, Rejected
@@ -42,7 +42,7 @@ __all__ = ["OnSafe", "Pubends", "Recall"]
 HEAR_WITHIN_NS: Final = 2 * SECOND
 
 #: How a publisher's port is told that its events are on disk, or were refused.
-OnSafe = Callable[[ClientPort, Iterable[int]], None]
+OnSafe = Callable[[ClientPort, Iterable[Span]], None]
 
 #: How a publisher's port is told to come again, and why.
 Recall = Callable[[ClientPort, str], None]
@@ -233,8 +233,8 @@ class Pubends:
             if messages:
                 self._plane.emit(Send(port.connection, messages))
         self._counters.rejected += len(answers.refused)
-        refused = [each.n for each in answers.refused]
-        self._on_safe(port, chain(*(range(run.n, run.n + run.length) for run in runs), refused))
+        logged = [(run.n - 1, run.n - 1 + run.length) for run in runs]
+        self._on_safe(port, [*logged, *((each.n - 1, each.n) for each in answers.refused)])
 
     # Elsewhere
 
