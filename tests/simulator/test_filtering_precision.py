@@ -150,7 +150,12 @@ def test_what_is_lost_is_named_once_where_it_begins() -> None:
 
 def test_a_record_that_is_larger_than_it_may_be_is_seen() -> None:
     shown = Shown([*RIGHT[:2], (30, [ALL, ALL, ALL])])
-    assert shown.found == ["32 bytes for 1 readers at 30"]
+    assert shown.found == ["32 bytes for 1 matches from 30 on"]
+    shown = Shown(RIGHT)
+    many = [ALL] * 100
+    shown.log.write([(33, many), (34, many)])
+    shown.log.commit()
+    assert f"{8 + 16 + 10 + 400} bytes for 2 matches from 33 on" in shown.found
 
 
 @pytest.mark.parametrize("where", [0.1, 0.3, 0.5])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,13 @@ SMALL = LogSettings(segment_bytes=500, retired_bytes=1)
 
 def opened(files: Files) -> FilteringLog:
     return FilteringLog(files, IDENTITY, SMALL)
+
+
+def noted(log: FilteringLog, matches: Sequence[tuple[int, Sequence[int]]]) -> None:
+    """Write ticks, each in a record of its own."""
+    for each in matches:
+        log.write([each])
+        log.commit()
 
 
 def test_x20_the_read_window_holds_the_oldest_matches() -> None:
@@ -38,10 +47,26 @@ FIGURE_2 = [(1, [1, 3]), (3, [1, 2]), (4, [3]), (5, [2])]
 
 
 def check_figure_2(log: FilteringLog) -> None:
-    """read(s3, [1, 10]) = Q at 1 and 4; S at 2, 3, 5; unknown from 6; the chain is i3 → i1 → ⊥."""
+    """read(s3, [1, 10]) = Q at 1 and 4; S at 2, 3, 5; unknown from 6."""
     assert list(log.read(3, 0, 100)) == [Reading(0, 0, 0, [1, 4], 5)]
-    assert list(log.chain(3, 0)) == [(3, 4), (1, 1)]
-    assert log.log.last_index == 4, "one record per tick"
+
+
+def test_figure_2_record_by_record_and_as_one_sheet() -> None:
+    """The chain is i3 → i1 → ⊥; what is committed together is one record, and linked to the one before it."""
+    apart, together = opened(simulated()), opened(simulated())
+    noted(apart, FIGURE_2)
+    check_figure_2(apart)
+    assert list(apart.chain(3, 0)) == [(3, [4]), (1, [1])]
+    assert apart.log.last_index == 4
+    together.write(FIGURE_2)
+    together.commit()
+    check_figure_2(together)
+    together.write([(7, [2, 3]), (8, [3])])
+    together.commit()
+    assert list(together.chain(3, 0)) == [(2, [7, 8]), (1, [1, 4])]
+    assert list(together.chain(3, 1)) == [(2, [7, 8]), (1, [4])]
+    assert list(together.chain(1, 0)) == [(1, [1, 3])]
+    assert together.last_matches() == {1: 3, 2: 7, 3: 8}
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -69,13 +94,12 @@ def test_x21_wherever_it_crashes_redelivery_makes_it_whole(point: str, seed: int
 def test_x21_metadata_that_point_past_the_log_are_not_believed() -> None:
     disk = simulated()
     log = opened(disk)
-    log.write(FIGURE_2)
+    noted(log, FIGURE_2)
     log.checkpoint()
     metadata = disk.read(METADATA) or b""
     younger = simulated()
     log = opened(younger)
-    log.write(FIGURE_2[:2])
-    log.commit()
+    noted(log, FIGURE_2[:2])
     younger.replace(METADATA, metadata)
     again = opened(younger)
     assert again.last_timestamp == 3
@@ -95,16 +119,19 @@ def test_broken_metadata_cost_only_time() -> None:
         check_figure_2(opened(disk))
 
 
-def test_i21_a_record_takes_at_most_8_and_16n_bytes() -> None:
-    """8+8n while numbers and distances fit into 4 bytes (R1.26 allows 8+16n)."""
+def test_i21_a_tick_takes_at_most_8_and_16n_bytes() -> None:
+    """8+8n while numbers and distances fit into 4 bytes (R1.26 allows 8+16n), and much less where many are noted."""
     log = opened(simulated())
-    log.write([(tick, list(range(25))) for tick in range(1, 11)])
-    log.write([(20, [1 << 40, 3])])
+    log.write([(9, list(range(25)))])
     log.commit()
-    records = [len(log.log.view.read(number) or b"") for number in range(1, 12)]
-    assert records == [8 + 8 * 25] * 10 + [8 + 16 * 2]
-    assert [reading.matches for reading in log.read(1 << 40, 0, 5)] == [[20]]
-    assert [reading.matches for reading in log.read(3, 8, 5)] == [[9, 10, 20]]
+    log.write([(tick, list(range(25))) for tick in range(10, 110)])
+    log.commit()
+    log.write([(110, [3, 1 << 40]), (111, [3])])
+    log.commit()
+    records = [len(log.log.view.read(number) or b"") for number in range(1, 5)]
+    assert records == [8 + 8 * 25, 8 + 8 * 100 + 10 * 25 + 2 * 2_500, 8 + 16 * 2, 8 + 8]
+    assert [reading.matches for reading in log.read(1 << 40, 0, 5)] == [[110]]
+    assert [reading.matches for reading in log.read(3, 107, 5)] == [[108, 109, 110, 111]]
 
 
 def test_ticks_that_match_nobody_leave_no_record() -> None:
@@ -122,7 +149,7 @@ def test_chopping_ends_chains_and_is_told_to_who_stands_below() -> None:
     """B1.7: a token older than the chop point gets the part below as lost, once."""
     disk = simulated()
     log = opened(disk)
-    log.write([(tick, [tick % 3, 9]) for tick in range(10, 500, 10)])
+    noted(log, [(tick, [tick % 3, 9]) for tick in range(10, 500, 10)])
     log.chop(205)
     for found in (log, opened(disk)):
         assert found.log.view.first_index == 21
@@ -132,13 +159,45 @@ def test_chopping_ends_chains_and_is_told_to_who_stands_below() -> None:
         assert sum(len(reading.matches) for reading in found.read(9, 0, 4)) == 29
 
 
+def test_a_sheet_that_is_chopped_in_its_midst_is_kept_and_its_beginning_is_lost() -> None:
+    disk = simulated()
+    log = opened(disk)
+    log.write([(tick, [9]) for tick in range(10, 100, 10)])
+    log.chop(45)
+    for found in (log, opened(disk)):
+        assert found.log.view.first_index == 1
+        assert list(found.read(9, 0, 100)) == [Reading(0, 45, 45, [50, 60, 70, 80, 90], 90)]
+    log.chop(90)
+    assert log.log.view.chopped == 1
+
+
+def test_without_metadata_what_was_chopped_is_unsure_and_not_silent() -> None:
+    """Nobody knows any more up to which tick: everything before the first record may have matched."""
+    disk = simulated()
+    log = opened(disk)
+    noted(log, [(tick, [9]) for tick in range(10, 100, 10)])
+    log.chop(45)
+    disk.replace(METADATA, b"?")
+    assert list(opened(disk).read(9, 0, 100)) == [Reading(0, 0, 49, [50, 60, 70, 80, 90], 90)]
+    log.chop(90)
+    disk.replace(METADATA, b"?")
+    again = opened(disk)
+    again.advance(95)
+    assert list(again.read(9, 0, 100)) == [Reading(0, 0, 95, [], 95)]
+
+
+@pytest.mark.parametrize("together", [1, 3, 20])
 @pytest.mark.parametrize("read_before", [0, 1, 2, 4])
 @pytest.mark.parametrize("chopped", [5, 45, 50, 105, 170, 200])
-def test_early_release_under_a_subscriber_that_is_catching_up(chopped: int, read_before: int) -> None:
+def test_early_release_under_a_subscriber_that_is_catching_up(
+    chopped: int, read_before: int, together: int
+) -> None:
     """Whatever is released meanwhile is lost or was delivered; nothing is delivered twice or passed over in silence."""
     log = opened(simulated())
-    log.write([(tick, [7]) for tick in range(10, 201, 10)])
-    log.commit()
+    ticks = range(10, 201, 10)
+    for first in range(0, len(ticks), together):
+        log.write([(tick, [7]) for tick in ticks[first : first + together]])
+        log.commit()
     read = log.read(7, 0, 4)
     readings = [read.next_reading() for _ in range(read_before)]
     log.chop(chopped)
@@ -178,12 +237,14 @@ def broken(files: CrashingFiles, number: int) -> None:
 
 
 @pytest.mark.parametrize("saved", [False, True])
-@pytest.mark.parametrize("number", [1, 5, 9])
-def test_a_broken_record_makes_ticks_unsure_and_never_silent(number: int, saved: bool) -> None:
+@pytest.mark.parametrize(("together", "number"), [(1, 1), (1, 5), (1, 9), (3, 1), (3, 2), (3, 3), (9, 1)])
+def test_a_broken_record_makes_ticks_unsure_and_never_silent(together: int, number: int, saved: bool) -> None:
     files = CrashingFiles(simulated())
     log = opened(files)
-    log.write([(10 * i, [i % 2, 8]) for i in range(1, 10)])
-    log.write([(100, [8])])
+    for first in range(1, 10, together):
+        log.write([(10 * i, [i % 2, 8]) for i in range(first, first + together)])
+        log.commit()
+    noted(log, [(100, [8])])
     if saved:
         log.checkpoint()
     else:
@@ -206,8 +267,7 @@ def test_what_is_unsure_stays_so_when_the_chains_are_saved_and_the_log_is_opened
     """A chain that begins behind a broken record must not be saved as if there had been none."""
     files = CrashingFiles(simulated())
     log = opened(files)
-    log.write([(10 * i, [i % 2, 8]) for i in range(1, 11)])
-    log.commit()
+    noted(log, [(10 * i, [i % 2, 8]) for i in range(1, 11)])
     log.log.close()
     broken(files, number)
     first = opened(files)

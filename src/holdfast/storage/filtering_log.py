@@ -1,13 +1,13 @@
 """The persistent filtering log: which events matched which subscribers, so that catching up never filters twice.
 
-One record for every tick that matched anybody, and in it for each subscriber how far back its previous record is:
-reading for one subscriber follows its own chain and touches nothing else [BZA §4.2, Fig 2; R1.24-R1.29]. One log per
-pubend (B1.12).
+What matched anybody is noted from time to time, and each subscriber's part of that says how far back its previous one
+is: reading for one subscriber follows its own chain and touches nothing else [BZA §4.2, Fig 2; R1.24-R1.29]. One log
+per pubend (B1.12).
 
-Departures. [BZA] points back by 8-byte indexes, 8+16n bytes a record. Our records are numbered densely, so number
-and distance mostly fit into 4 bytes each: 8+8n; where one does not, the record is wide, 8+16n (I21). A walk goes
-backwards and delivery forwards, so [BZA] walks the whole chain for each buffer; we note a waypoint at every buffer's
-edge on the first walk and come back to it.
+Departures. [BZA] writes a record for every tick, and points back by 8-byte indexes: 8+16n bytes. Our records, the
+*sheets*, have all ticks of one commit, and name and link each of their subscribers once; they are numbered densely, so
+that numbers and distances are short. A walk goes backwards and delivery forwards, so [BZA] walks the whole chain for
+each buffer; we note on the first walk where each stretch of as many matches as a buffer holds begins.
 
 Order of writing (B1.5): records, sync, metadata. The metadata are only a short cut: at start the log beyond them is
 read, and if they point past its end they are not believed.
@@ -16,11 +16,8 @@ read, and if they point past its end they are not believed.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
 from struct import Struct
 from typing import Final
 
@@ -30,6 +27,7 @@ from holdfast.storage.block import Batch
 from holdfast.storage.damage import Damage, DamagedRecord
 from holdfast.storage.files import Files
 from holdfast.storage.log import LogSettings, SegmentLog
+from holdfast.storage.sheet import Noted, Sheet, parted, read_sheet, written
 
 __all__ = ["CatchUpRead", "FilteringLog", "Reading"]
 
@@ -37,14 +35,10 @@ METADATA: Final = "matches"
 _MAGIC: Final = b"HFmatch2"
 _FIELDS: Final = Struct("<8sQQQQQ")
 _CRC: Final = Struct("<I")
-_TICK: Final = Struct("<Q")
-_WIDE: Final = 1 << 63
 _OPEN: Final = 1 << 62  #: what is broken was the end: nobody knows up to which tick, until the next is noted
 
-#: So many records are kept as they were read: those who were away together come back together.
-RECENT_RECORDS: Final = 8_192
-
-_NARROW_MAX: Final = (1 << 32) - 1
+#: Sheets of so many ticks are kept as they were read: those who were away together come back together.
+RECENT_TICKS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +69,9 @@ class FilteringLog:
         self._files = files
         self._number = self.log.last_index  #: of the last record written, stable or not
         self._last: dict[int, int] = {}  #: lastIndex(s), for what was written
-        self._waiting: list[bytes] = []
-        self._recent: deque[_Run] = deque()
-        self._recent_records = 0
+        self._waiting: list[Noted] = []
+        self._recent: dict[int, Sheet] = {}  #: by number, the one last asked for at the end
+        self._recent_ticks = 0
         self.last_timestamp = 0  #: ticks up to here are known (R1.27)
         self.chopped = 0  #: ticks up to here are lost
         self._unsure_through = 0  #: up to here records are broken whose subscribers nobody knows
@@ -85,18 +79,18 @@ class FilteringLog:
 
     # Writing
 
-    def write(self, matches: Sequence[tuple[int, Sequence[int]]]) -> None:
+    def write(self, matches: Sequence[Noted]) -> None:
         """Note the subscribers of ticks, both ascending; ticks that are known already are left out (B1.5).
 
         Ticks without a subscriber leave no record (R1.25). Nothing is stable before ``commit``.
         """
         for tick, subscribers in matches:
             if tick > self.last_timestamp:
-                self._unsure_through = min(self._unsure_through, tick - 1)
+                if self._unsure_through >= tick:
+                    self._unsure_through = tick - 1
                 self.last_timestamp = tick
                 if subscribers:
-                    self._number += 1
-                    self._waiting.append(self._record(tick, subscribers))
+                    self._waiting.append((tick, subscribers))
 
     def advance(self, tick: int) -> None:
         """Nothing else matched up to this tick, but for what was noted and is broken."""
@@ -111,9 +105,13 @@ class FilteringLog:
         again.
         """
         if self._waiting:
-            first = self._number - len(self._waiting) + 1
-            self.log.append(range(first, self._number + 1), self._waiting, time)
+            records: list[bytes] = []
+            first = self._number + 1
+            for piece in parted(self._waiting):
+                records += written(piece, first + len(records), self._last)
+            self._number += len(records)
             self._waiting = []
+            self.log.append(range(first, self._number + 1), records, time)
             self.log.commit()
 
     def checkpoint(self) -> None:
@@ -122,7 +120,7 @@ class FilteringLog:
         entries = [number for pair in self._last.items() for number in pair]
         known = self._number, self.last_timestamp, self.chopped, self._unsure_through
         fields = _FIELDS.pack(_MAGIC, *known, len(self._last))
-        fields += _numbers(len(entries), "Q").pack(*entries)
+        fields += Struct(f"<{len(entries)}Q").pack(*entries)
         self._files.replace(METADATA, fields + _CRC.pack(value(fields)))
 
     def chop(self, tick: int) -> None:
@@ -138,17 +136,6 @@ class FilteringLog:
     def forget(self, subscriber: int) -> None:
         """A subscriber is gone for good."""
         self._last.pop(subscriber, None)
-
-    def _record(self, tick: int, subscribers: Sequence[int]) -> bytes:
-        number, last = self._number, self._last
-        pairs: list[int] = []
-        for subscriber in subscribers:
-            before = last.get(subscriber)
-            pairs += (subscriber, 0 if before is None else number - before)
-            last[subscriber] = number
-        if max(pairs) <= _NARROW_MAX:
-            return _TICK.pack(tick) + _numbers(len(pairs), "I").pack(*pairs)
-        return _TICK.pack(tick | _WIDE) + _numbers(len(pairs), "Q").pack(*pairs)
 
     # Reading
 
@@ -170,71 +157,67 @@ class FilteringLog:
         found: dict[int, int] = {}
         for subscriber in self._last:
             try:
-                found[subscriber] = next((tick for _, tick in self.chain(subscriber, 0)), 0)
+                found[subscriber] = next((ticks[-1] for _, ticks in self.chain(subscriber, 0)), 0)
             except DamagedRecord:
                 found[subscriber] = self.last_timestamp
         return found
 
-    def chain(self, subscriber: int, after: int, start: int | None = None) -> Iterator[tuple[int, int]]:
-        """Number and tick of a subscriber's records above a tick, from the latest, or one given, backwards.
+    def chain(self, subscriber: int, after: int, start: int | None = None) -> Iterator[tuple[int, list[int]]]:
+        """A subscriber's ticks above one, sheet by sheet, from its latest, or one given, backwards; with their numbers.
 
         :raises DamagedRecord: where the chain leads to a record that is broken.
         """
         number = self._last.get(subscriber, 0) if start is None else start
-        run = None
         while number > self.log.view.chopped:
-            if run is None or number < run.first:
-                run = self._run(number)
-                if run is None:
-                    return  # chopped a moment ago
-            tick, distance = run.link(number, subscriber)
-            if tick <= after:
-                return
-            yield number, tick
-            if not distance:
+            sheet = self._sheet(number)
+            if sheet is None:
+                return  # chopped a moment ago
+            ticks, distance = sheet.of(subscriber)
+            first = bisect_right(ticks, after)
+            if first < len(ticks):
+                yield number, ticks[first:]
+            if first or not distance:
                 return
             number -= distance
 
-    def _run(self, number: int) -> _Run | None:
-        """The records around one, as they were read the last time or now."""
-        for run in self._recent:
-            if run.first <= number < run.first + len(run.records):
-                run.become_popular()
-                return run
-        batch = self.log.view.batch_with(number)
-        if batch is None:
-            return None
-        run = _Run(batch.indexes[0], batch.records)
-        self._recent.appendleft(run)
-        self._recent_records += len(run.records)
-        while self._recent_records > RECENT_RECORDS and len(self._recent) > 1:
-            self._recent_records -= len(self._recent.pop().records)
-        return run
+    def _sheet(self, number: int) -> Sheet | None:
+        """A sheet, as it was read the last time or now; None if it was chopped."""
+        sheet = self._recent.pop(number, None)
+        if sheet is None:
+            batch = self.log.view.batch_with(number)
+            if batch is None:
+                return None
+            sheet = read_sheet(batch.records[number - batch.indexes[0]])
+            self._recent_ticks += len(sheet.ticks)
+        self._recent[number] = sheet
+        while self._recent_ticks > RECENT_TICKS and len(self._recent) > 1:
+            self._recent_ticks -= len(self._recent.pop(next(iter(self._recent))).ticks)
+        return sheet
 
     # Starting
 
     def _recover(self, at_least: int) -> None:
         saved = self._metadata()
-        done, is_broken = 0, False
+        done, is_broken = 0, self.log.view.chopped > 0  # without them nobody knows which ticks were chopped
         if saved is not None:
             done, self.last_timestamp, self.chopped, self._unsure_through, self._last = saved
+            is_broken = False
         for item in self.log.view.scan(done):
             if isinstance(item, Damage):
                 is_broken = True
             elif isinstance(item, Batch):
                 if is_broken:
                     # Whoever matched there would seem not to have: until this whole record nothing is sure.
-                    self._unsure_through, is_broken = _parsed(item.records[0])[0] - 1, False
+                    self._unsure_through, is_broken = read_sheet(item.records[0]).ticks[0] - 1, False
                 self._take_in(item)
         if is_broken or self._number < at_least:
             self._unsure_through = _OPEN
 
     def _take_in(self, batch: Batch) -> None:
         for number, record in zip(batch.indexes, batch.records, strict=True):
-            tick, pairs = _parsed(record)
-            self.last_timestamp = max(self.last_timestamp, tick)
-            for subscriber in pairs[::2]:
-                self._last[subscriber] = number
+            sheet = read_sheet(record)
+            self.last_timestamp = max(self.last_timestamp, sheet.ticks[-1])
+            self._last.update(dict.fromkeys(sheet.subscribers, number))
 
     def _metadata(self) -> tuple[int, int, int, int, dict[int, int]] | None:
         data = self._files.read(METADATA)
@@ -246,61 +229,34 @@ class FilteringLog:
             return None
         if number > self.log.last_index:
             return None  # X21: they know of more than there is
-        entries = _numbers(2 * count, "Q").unpack_from(fields, _FIELDS.size)
+        entries = Struct(f"<{2 * count}Q").unpack_from(fields, _FIELDS.size)
         last = dict(zip(entries[::2], entries[1::2], strict=True))
         return number, last_timestamp, chopped, unsure, last
 
     def _number_at(self, tick: int) -> int:
-        """The number of the last record at or below a tick, by halving."""
+        """The number of the last sheet that has nothing above a tick, by halving."""
         low, high = self.log.view.chopped, self.log.last_index
         while low < high:
             middle = (low + high + 1) // 2
-            if self._tick_of(middle) <= tick:
+            if self._last_tick_of(middle) <= tick:
                 low = middle
             else:
                 high = middle - 1
         return low
 
-    def _tick_of(self, number: int) -> int:
-        """The tick of a record; of one that is broken, that of the next whole one: less is chopped, never more."""
+    def _last_tick_of(self, number: int) -> int:
+        """That of a sheet; of one that is broken, that of the next whole one: less is chopped, never more."""
         for item in self.log.view.scan(number - 1, window=1 << 16):
             if isinstance(item, Batch):
-                return _parsed(item.records[0])[0]
-        return _WIDE
-
-
-class _Run:
-    """Records that are numbered densely. Who reads them first looks for its own link in each; then all are read.
-
-    ``first``: the number of the first one.
-    """
-
-    __slots__ = ("_links", "first", "records")
-
-    def __init__(self, first: int, records: Sequence[bytes]) -> None:
-        self.first = first
-        self.records = records
-        self._links: list[tuple[int, Mapping[int, int]]] | None = None
-
-    def become_popular(self) -> None:
-        """Another one reads them: those who were away together come back together."""
-        if self._links is None:
-            self._links = [_linked(record) for record in self.records]
-
-    def link(self, number: int, subscriber: int) -> tuple[int, int]:
-        """The tick of a record, and how far back a subscriber's previous one is; 0: it has none."""
-        if self._links is not None:
-            tick, distances = self._links[number - self.first]
-            return tick, distances[subscriber]
-        tick, pairs = _parsed(self.records[number - self.first])
-        return tick, pairs[2 * pairs[::2].index(subscriber) + 1]
+                return read_sheet(item.records[0]).ticks[-1]
+        return _OPEN
 
 
 class CatchUpRead:
     """A subscriber's way through the log, from where it stood to where the log stood when it began.
 
-    One walk backwards counts the matches, keeps the oldest (B1.6) and notes every ``limit``-th: they are the first
-    batch, and each further one is read from the nearest of those.
+    One walk backwards notes where each stretch of at least ``limit`` matches begins, and keeps the oldest (B1.6): the
+    first batch comes from there, and each further one from the next stretch.
     """
 
     def __init__(self, log: FilteringLog, subscriber: int, after: int, limit: int) -> None:
@@ -311,9 +267,8 @@ class CatchUpRead:
         self._after = after
         self._end = max(after, log.last_timestamp)
         self._unsure_through = max(after, log.chopped, min(log.unsure_through, self._end))
-        self._waypoints: list[int] = []
-        self._oldest: deque[int] | None = deque(maxlen=limit + 1)  #: of the walk, and then the first batch
-        self._left = 0  #: matches that were not handed out yet, all newer than those that were
+        self._stretches: list[int] = []  #: the sheets they begin with, the oldest at the end
+        self._matches: list[int] = []  #: those that come next, in order, and were not handed out yet
         self._is_done = False
         self._walk()
 
@@ -324,57 +279,39 @@ class CatchUpRead:
     def next_reading(self) -> Reading:
         """The next batch; to be asked for when everything of the last one was delivered (R1.29)."""
         assert not self._is_done
-        newer = max(0, self._left - self._limit)
-        matches, bound = self._matches(newer)
-        self._is_done = newer == 0
-        known_through = self._end if bound is None else bound - 1
+        while len(self._matches) <= self._limit and self._stretches:
+            self._matches += self._stretch(self._stretches.pop())
+        matches, self._matches = self._matches[: self._limit], self._matches[self._limit :]
+        self._is_done = not self._matches
+        known_through = self._end if self._is_done else self._matches[0] - 1
         lost_through = max(self._after, min(self._log.chopped, known_through))
         unsure_through = max(lost_through, min(self._unsure_through, known_through))
         sure = matches[bisect_right(matches, unsure_through) :]  # some may have been released since the walk
         reading = Reading(self._after, lost_through, unsure_through, sure, known_through)
-        self._left, self._after = newer, known_through
+        self._after = known_through
         return reading
 
     def _walk(self) -> None:
-        oldest = self._oldest
-        assert oldest is not None
+        oldest: list[list[int]] = []  #: the matches of a stretch, sheet by sheet backwards
+        count = 0
         try:
-            for number, tick in self._log.chain(self._subscriber, self._unsure_through):
-                if self._left % self._limit == 0:
-                    self._waypoints.append(number)
-                self._left += 1
-                oldest.append(tick)
+            for number, ticks in self._log.chain(self._subscriber, self._unsure_through):
+                if not oldest or count >= self._limit:
+                    self._stretches.append(number)
+                    oldest, count = [], 0
+                oldest.append(ticks)
+                count += len(ticks)
         except DamagedRecord:
-            self._unsure_through = oldest[-1] - 1 if oldest else self._end
+            self._unsure_through = oldest[-1][0] - 1 if oldest else self._end
+        if oldest:
+            self._stretches.pop()
+            self._matches = _ascending(oldest)
 
-    def _matches(self, newer: int) -> tuple[list[int], int | None]:
-        """The oldest matches that are left, in order, and the one after them; ``newer`` of them stay."""
-        if self._oldest is not None:
-            ticks, self._oldest = list(self._oldest), None
-        else:
-            start = max(0, newer - 1)
-            links = self._log.chain(self._subscriber, self._after, self._waypoints[start // self._limit])
-            taken = islice(links, start % self._limit, start % self._limit + self._left - start)
-            ticks = [tick for _, tick in taken]
-        if newer and not ticks:
-            return [], self._log.chopped + 1  # released under our feet, with the one after them
-        bound = ticks.pop(0) if newer else None
-        return ticks[::-1], bound
+    def _stretch(self, number: int) -> list[int]:
+        """The matches of a stretch, above those that were read; without what was released meanwhile."""
+        after = self._matches[-1] if self._matches else self._after
+        return _ascending([ticks for _, ticks in self._log.chain(self._subscriber, after, number)])
 
 
-def _linked(record: bytes) -> tuple[int, Mapping[int, int]]:
-    tick, pairs = _parsed(record)
-    return tick, dict(zip(pairs[::2], pairs[1::2], strict=True))
-
-
-def _parsed(record: bytes) -> tuple[int, tuple[int, ...]]:
-    """The tick of a record, and subscriber and distance by turns."""
-    tick: int = _TICK.unpack_from(record)[0]
-    if tick & _WIDE:
-        return tick ^ _WIDE, _numbers((len(record) - 8) // 8, "Q").unpack_from(record, 8)
-    return tick, _numbers((len(record) - 8) // 4, "I").unpack_from(record, 8)
-
-
-@lru_cache(maxsize=1024)
-def _numbers(count: int, kind: str) -> Struct:
-    return Struct(f"<{count}{kind}")
+def _ascending(backwards: list[list[int]]) -> list[int]:
+    return [tick for ticks in reversed(backwards) for tick in ticks]

@@ -6,7 +6,7 @@ Above the reader's start here, and above what was chopped, up to the end of the 
 - every event that matches its filter is named, unless the log itself says that it is not sure, or names the beginning
   of what its pubend has lost or given up;
 - nothing else is named;
-- no record is larger than 8+16n bytes, for the n readers in it.
+- no record is larger than 8+16n bytes for each of its ticks, of n readers.
 
 The copy is taken between two things a disk does, so a crash may follow; the next life begins with just this.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, pairwise
 from random import Random
 from struct import Struct
 from typing import Final
@@ -43,8 +44,9 @@ from holdfast.streams.pubend import Kept
 __all__ = ["gone_from", "imprecise"]
 
 READING_MAX: Final = 100
-_TICK: Final = Struct("<Q")
+_WORD: Final = Struct("<Q")
 _WIDE: Final = 1 << 63  #: in the tick of a record whose numbers have eight bytes instead of four
+_MANY: Final = 1 << 62  #: with it, in the first word of a record of many ticks
 
 
 def imprecise(node: Node, pubends: Mapping[str, KnownPubend], gone: Mapping[str, Intervals]) -> Iterator[str]:
@@ -98,11 +100,26 @@ def _opened(disk: SimulatedDisk, pubend: str) -> FilteringLog | None:
 def _oversized(log: FilteringLog) -> Iterator[str]:
     for item in log.log.view.scan(0):
         for record in item.records if isinstance(item, Batch) else ():
-            (tick,) = _TICK.unpack_from(record)
-            width = 16 if tick & _WIDE else 8
-            readers = {record[at : at + width // 2] for at in range(8, len(record), width)}
-            if len(record) > 8 + 16 * len(readers):
-                yield f"{len(record)} bytes for {len(readers)} readers at {tick & ~_WIDE}"
+            (word,) = _WORD.unpack_from(record)
+            if word & _WIDE and word & _MANY:
+                (tick,) = _WORD.unpack_from(record, 8)
+                ticks, matches = word & 0xFFFF, _matches_of_many(record, word)
+            else:
+                width = 16 if word & _WIDE else 8
+                tick, ticks = word & ~_WIDE, 1
+                matches = len({record[at : at + width // 2] for at in range(8, len(record), width)})
+            if len(record) > 8 * ticks + 16 * matches:
+                yield f"{len(record)} bytes for {matches} matches from {tick} on"
+
+
+def _matches_of_many(record: bytes, word: int) -> int:
+    """How many different matches are in a record of many ticks."""
+    ticks, readers = word & 0xFFFF, word >> 16 & 0xFFFF_FFFF
+    at = 8 + 8 * ticks + 8 * readers
+    counts = Struct(f"<{readers}H").unpack_from(record, at)
+    positions = Struct(f"<{sum(counts)}H").unpack_from(record, at + 2 * readers)
+    ends = list(accumulate(counts, initial=0))
+    return sum(len(set(positions[begin:end])) for begin, end in pairwise(ends))
 
 
 def _wrong(readings: list[Reading], pubend: KnownPubend, filter: str, gone: Intervals) -> Iterator[str]:
