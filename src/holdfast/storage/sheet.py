@@ -25,7 +25,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, starmap
+from itertools import accumulate, pairwise
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -60,6 +60,7 @@ class Sheet(NamedTuple):
     def of(self, subscriber: int) -> tuple[list[int], int]:
         """The ticks one of its subscribers matched, and how far back its record before this one is; 0: none."""
         i = bisect_left(self.subscribers, subscriber)
+        assert self.subscribers[i] == subscriber, "a chain leads through its own records"
         ticks, positions = self.ticks, self.positions
         begin, end = self.ends[i - 1] if i else 0, self.ends[i]
         return [ticks[at] for at in positions[begin:end]], self.distances[i]
@@ -146,22 +147,16 @@ def read_sheet(record: bytes) -> Sheet:
     (word,) = _WORD.unpack_from(record)
     if word & MANY == MANY:
         ticks, subscribers = word & 0xFFFF, word >> 16 & _NARROW_MAX
-        parts = [("Q", ticks), ("I", subscribers), ("I", subscribers), ("H", subscribers)]
-        ends = [8, *accumulate(starmap(_length, parts), initial=8)][1:]
+        ends = [*accumulate((8, 8 * ticks, 4 * subscribers, 4 * subscribers, 2 * subscribers)), len(record)]
         columns = [
-            _array(kind, record[begin:end])
-            for (kind, _), begin, end in zip(parts, ends[:-1], ends[1:], strict=True)
+            _array(kind, record[slice(*part)]) for kind, part in zip("QIIHH", pairwise(ends), strict=True)
         ]
-        noted, named, distances, counts = columns
-        return Sheet(noted, named, distances, list(accumulate(counts)), _array("H", record[ends[-1] :]))
+        noted, named, distances, counts, positions = columns
+        return Sheet(noted, named, distances, list(accumulate(counts)), positions)
     kind, size = ("Q", 8) if word & WIDE else ("I", 4)
     pairs = _numbers((len(record) - 8) // size, kind).unpack_from(record, 8)
     count = len(pairs) // 2
     return Sheet((word & ~WIDE,), pairs[::2], pairs[1::2], range(1, count + 1), (0,) * count)
-
-
-def _length(kind: str, count: int) -> int:
-    return count * array(kind).itemsize
 
 
 def _bytes(kind: str, numbers: Sequence[int]) -> bytes:
