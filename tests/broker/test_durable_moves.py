@@ -117,6 +117,23 @@ def test_where_it_stood_is_kept_if_its_client_leaves_before_the_network_knows_it
     assert desk.got(reader) == [2, 3]
 
 
+@pytest.mark.parametrize("start", [None, 2**40])
+def test_a_pubend_its_old_broker_has_not_heard_of_is_new_to_it_though_its_client_left_meanwhile(
+    start: int | None,
+) -> None:
+    """It is made after the subscription was, so all of it is owed, whoever asks (B1.11; seed 2586 with faults)."""
+    desk, left, _ = at_left(1, 2, 3)
+    desk.confirms = False
+    reader = desk.reader(durable="mine")
+    desk.say(left, fetched())
+    desk.lose(reader)
+    desk.say(left, *(Confirmed(each.subscription) for each in desk.said(left, Subscribe)))
+    desk.wait(SECOND)
+    reader = desk.reader(durable="mine", start=start, incarnation=2)
+    desk.wait(SECOND)
+    assert desk.got(reader) == [1, 2, 3]
+
+
 def test_where_the_filtering_log_of_its_old_broker_began_is_not_where_a_client_without_a_place_stands() -> (
     None
 ):

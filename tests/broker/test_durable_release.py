@@ -135,6 +135,42 @@ def test_who_wants_what_was_before_is_admitted_there_as_far_as_it_is_still_there
     assert not forgotten(desk)
 
 
+def test_who_wants_what_was_before_is_not_admitted_to_what_is_about_to_go() -> None:
+    """It is given up once that is on disk: who began there would be told of a gap (seed 145 with faults)."""
+    desk, left, _ = hosting(filters=())
+    desk.hold(Save)
+    desk.wait(KEEP_NS + SECOND)
+    desk.say(left, Admit("b", "left", OWN, 0))
+    assert not forgotten(desk)
+    desk.hold()
+    assert forgotten(desk)
+    assert desk.said(left, Admitted)[-1].tick == desk.own.core.forgotten
+
+
+def test_the_first_to_come_finds_what_was_kept_for_its_publisher_and_nobody_else_did() -> None:
+    """Where nobody subscribes everything is released, and still there for a while: from now on that stays."""
+    desk, left, publisher = hosting(filters=())
+    desk.wait(SECOND)
+    desk.say(publisher, publish("p", 2))
+    second = desk.own.core.stable
+    desk.wait(KEEP_NS // 2)
+    desk.say(left, Admit("b", "left", OWN, 0))
+    assert desk.said(left, Admitted)[-1].tick < second
+    desk.wait(3 * KEEP_NS)
+    assert desk.own.core.forgotten < second
+
+
+def test_who_comes_later_is_not_admitted_to_what_all_others_have_released() -> None:
+    """B1.8: it would go under its feet, and its readers would be told of a gap (seed 145 with faults)."""
+    desk, left, publisher = hosting()
+    desk.say(publisher, publish("p", 2))
+    report(desk, left, 1, desk.own.core.stable)
+    desk.say(left, Admit("b", "far", OWN, 0))
+    [far] = [each for each in desk.own.minima.reports if each.shb == "far"]
+    assert far.released == far.delivered == desk.own.core.stable
+    assert not forgotten(desk), "it is still there"
+
+
 def test_who_asks_again_because_it_did_not_hear_may_believe_either_answer() -> None:
     desk, left, publisher = hosting(filters=())
     desk.say(left, Admit("b", "left", OWN, None))

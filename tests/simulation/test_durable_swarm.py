@@ -37,6 +37,7 @@ ONCE_FAILED = (
     (401, True),
     (669, True),
     (711, True),
+    (2586, True),
     (5146, True),
 )
 

@@ -77,6 +77,10 @@ class Minima:
         known = self._reports.get(shb)
         if known is None or (known.number, known.delivered) == (0, ORIGIN):
             at = self.delivered if at is None else at
+            if (
+                not self._reports
+            ):  # nobody's minima bind nobody: what is still there is there for the first to come
+                self.released = self.delivered = at
             self._reports[shb] = Report(shb, 0, at, at)
         return self._reports[shb]
 

@@ -72,10 +72,10 @@ class Greeting:
         """A pubend is, or will be, read by a reader, from a tick on; None: from now on, or from its token on."""
         hosted = course.hosted
         token = reader.resume.token if reader.resume is not None else None
-        if since is None and token is not None and course.pubend in token:
-            _, since = token[course.pubend]
-        elif since is None:  # whoever brought it may have gone
-            since = reader.stood.get(course.pubend)
+        if since is None and token is not None:
+            _, since = token.get(course.pubend, (0, ORIGIN))
+        elif since is None and reader.stood is not None:  # whoever brought it may have gone
+            since = reader.stood.get(course.pubend, ORIGIN)
         if hosted.constream is None:
             hosted.waiting[reader.number] = None
             reader.awaited[course.pubend] = since
@@ -110,7 +110,8 @@ class Greeting:
             hosted.install(reader, position)
             if position is not None and hosted.pin(position):
                 self._saving.add(change(HOSTED, course.pubend, hosted.row()))
-        reader.stood.pop(course.pubend, None)
+        if reader.stood is not None:
+            reader.stood.pop(course.pubend, None)
         reader.pins[course.pubend] = hosted.number + 1
         self._places.touch(reader, course)
 
@@ -120,7 +121,7 @@ class Greeting:
         position: Tick | None = None
         if resume is not None and resume.token is not None:
             _, position = resume.token.get(course.pubend, (0, None if is_known else ORIGIN))
-        elif resume is not None and not is_known and course.pubend not in reader.stood:
+        elif resume is not None and not is_known and reader.stood is None:
             position = resume.start
         return None if position is None else max(position, course.hosted.created)
 

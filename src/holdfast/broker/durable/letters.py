@@ -261,7 +261,7 @@ class Letters:
     # Release
 
     def _release(self, own: OwnPubend) -> None:
-        if own.is_releasing or not own.is_announced:
+        if own.releasing is not None or not own.is_announced:
             return
         pieces = own.next_release(self._plane.clock)
         if not pieces:
@@ -269,7 +269,7 @@ class Letters:
             if limit is not None and own.size > limit:  # how it is parted only the disk can tell
                 self._plane.emit(ChopEvents(own.core.name, ORIGIN))
             return
-        own.is_releasing = True
+        own.releasing = pieces[-1].upto
         self._plane.saving.add(own.row(pieces), then=lambda: self._give_up(own, pieces))
 
     def _expect_no_more(self, own: OwnPubend) -> None:
@@ -287,7 +287,7 @@ class Letters:
                 self._plane.saving.add(own.remove(shb))
 
     def _give_up(self, own: OwnPubend, pieces: Sequence[Release]) -> None:
-        own.is_releasing = False
+        own.releasing = None
         self._plane.emit(ChopEvents(own.core.name, own.on_released(pieces)))
         self._plane.touch(own.course)
 

@@ -85,7 +85,7 @@ class OwnPubend:
         self.size = 0 if log is None else sum(size for _, size in log.segments)
         self.segments: Sequence[tuple[Tick, int]] = () if log is None else log.segments
         self.saved_size = self.size  #: when the marks of publishers were last saved
-        self.is_releasing = False
+        self.releasing: Tick | None = None  #: up to here it is given up as soon as that is on disk
         self.absent_since: dict[str, int] = {}  #: brokers that are expected, and have no subscribers
         self._leasing: Leased | None = None  #: being saved
         self._leased_at: Tick = ORIGIN  #: when that was last begun
@@ -292,7 +292,8 @@ class OwnPubend:
         self._active_at = now
         at = max(known.edge, self._base)
         if since is not None:
-            at = max(self.core.forgotten, min(at, since))
+            going = self.minima.released if self.minima.reports else self.releasing or ORIGIN
+            at = max(self.core.forgotten, going, min(at, since))
         report = self.minima.admit(shb, at)
         return at if not report.number else report.delivered, self._row(report)
 

@@ -30,9 +30,9 @@ class Reader:
     credit: int = 0  #: how many events more it has room for
     resume: Resume | None = None  #: how its client wants to go on, until it does
     presented: Mapping[str, tuple[int, Tick]] | None = None  #: where that says itself that it stands
-    stood: dict[str, Tick] = field(
-        default_factory=dict
-    )  #: by pubend, where it was when it came here, until it is read from there on
+    #: By pubend, where it was when it came here, until it is read from there on; any other is new to it.
+    #: None: it began here.
+    stood: dict[str, Tick] | None = None
     version: Version = 0
     is_stored: bool = False  #: it is on disk
     is_restored: bool = False  #: it was here before we were started again

@@ -142,7 +142,8 @@ class Readers:
             if left is not None:  # from before it moved away
                 self.remove(left)
             reader = self._create(resume.durable, filter, elsewhere)
-            reader.stood = {pubend: tick for pubend, (_, tick) in (resume.token or {}).items()}
+            if resume.token is not None:
+                reader.stood = {pubend: tick for pubend, (_, tick) in resume.token.items()}
         elif reader.port is not None and (reader.port, reader.subscription) != (port, subscription.number):
             self.oust(reader, f"another client reads {reader.name}")
         elif reader.port is not None:
