@@ -54,6 +54,20 @@ def test_what_does_not_match_is_not_delivered_and_is_told_as_silence_after_a_whi
     assert desk.said(reader, Portion)[-1].upto >= desk.own.core.stable
 
 
+def test_where_little_is_retained_silence_is_told_before_any_of_it_is_given_up() -> None:
+    """Who goes elsewhere with its token has been told of all that went meanwhile (seed 21127 of the swarm)."""
+    stream = replace(ORDERS, retain_ns=SECOND)
+    desk = Desk(streams=(stream,))
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader("u", "b", durable="mine")
+    told = desk.place(reader)
+    for n in range(2, 22):
+        desk.say(publisher, publish("p", n))
+        desk.wait(SECOND // 10)
+        told = max([told, *(each.upto for each in desk.said(reader, Portion))])
+        assert desk.clock - told <= SECOND // 2_000
+
+
 def test_a_durable_name_with_another_filter_is_refused_and_its_reader_goes_on() -> None:
     desk, publisher, reader = shop(durable="mine")
     other = desk.client("v")

@@ -23,6 +23,7 @@ RUNS_MIN = 6
 ONCE_FAILED = (
     (24, False),
     (26, False),
+    (21127, False),
     (2, True),
     (4, True),
     (5, True),
@@ -37,6 +38,7 @@ ONCE_FAILED = (
     (401, True),
     (669, True),
     (711, True),
+    (2573, True),
     (2586, True),
     (5146, True),
 )

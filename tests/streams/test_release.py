@@ -92,6 +92,14 @@ def test_b1_8_a_new_shb_begins_at_t_d_and_cannot_drag_anything_down() -> None:
     assert minima.admit("a").delivered == 30, "one that is known is not new"
 
 
+def test_b1_8_an_shb_that_had_subscribers_before_it_was_heard_of_has_all_that_is_still_there() -> None:
+    minima = minima_of(a=(10, 20), b=(12, 25))
+    assert minima.admit("late", 4) == Report("late", 0, 4, 4)
+    assert (minima.released, minima.delivered) == (4, 4)
+    minima.on_report(Report("late", 1, 15, 15))
+    assert (minima.released, minima.delivered) == (10, 15)
+
+
 def test_b1_8_only_an_operator_takes_an_shb_out() -> None:
     minima = minima_of(a=(10, 20), gone=(3, 4))
     assert (minima.released, minima.delivered) == (3, 4)

@@ -70,18 +70,17 @@ class Minima:
             self._reports[shb] = Report(shb, 0, ORIGIN, ORIGIN)
 
     def admit(self, shb: str, at: Tick | None = None) -> Report:
-        """A new SHB, which never had a subscriber: it begins at T_d, or where it is told to, and is told so.
+        """A new SHB, which begins at T_d and is told so; or ``at`` a tick, if it had subscribers before it was known.
 
         To be called before its first subscription is confirmed: nothing above may be released without it from then on.
+        One that begins at T_d drags nothing down; the other should have been waited for all the time (B1.8), and T_r
+        and T_d go back to what is still there for it.
         """
         known = self._reports.get(shb)
         if known is None or (known.number, known.delivered) == (0, ORIGIN):
             at = self.delivered if at is None else at
-            if (
-                not self._reports
-            ):  # nobody's minima bind nobody: what is still there is there for the first to come
-                self.released = self.delivered = at
             self._reports[shb] = Report(shb, 0, at, at)
+            self.released, self.delivered = min(self.released, at), min(self.delivered, at)
         return self._reports[shb]
 
     def remove(self, shb: str) -> None:

@@ -292,8 +292,7 @@ class OwnPubend:
         self._active_at = now
         at = max(known.edge, self._base)
         if since is not None:
-            going = self.minima.released if self.minima.reports else self.releasing or ORIGIN
-            at = max(self.core.forgotten, going, min(at, since))
+            at = max(self.core.forgotten, self.releasing or ORIGIN, min(at, since))
         report = self.minima.admit(shb, at)
         return at if not report.number else report.delivered, self._row(report)
 

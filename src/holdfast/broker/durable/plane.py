@@ -66,6 +66,9 @@ __all__ = ["DurablePlane"]
 NOTE_EVENTS: Final = 2_000
 NOTE_WITHIN_NS: Final = 100 * MILLISECOND
 
+#: In ticks: so long nothing is said of a pubend to who has nothing of it, at most.
+SILENT_FOR: Final = SECOND // 1_000
+
 #: So many events of one pubend are told in one turn, to those who are current and those who catch up (B1.14).
 TURN_MAX: Final = 8_000
 
@@ -458,7 +461,7 @@ class DurablePlane:
                 silence = sender.silence()
                 if len(silence):
                     self.say(name, silence)
-            course.hosted.silences(self.readers.audience, SECOND // 1_000)
+            course.hosted.silences(self.readers.audience, self._silent_for(course))
             if course.curiosity.next_deadline() is not None:
                 self.touch(course)
         self.following.say_all_wants()
@@ -476,6 +479,14 @@ class DurablePlane:
             self.letters.report()
             for course in self.courses.values():
                 self._effects += course.hosted.notes.again()
+
+    def _silent_for(self, course: Course) -> Tick:
+        """So long after the last thing it was told of a pubend, a client is told that there was nothing (R1.20).
+
+        It goes elsewhere with a token that is no older: nothing of that may have been given up meanwhile.
+        """
+        retain_ns = self.streams[stream_in(course.pubend)].retain_ns
+        return SILENT_FOR if retain_ns is None else min(SILENT_FOR, retain_ns // 4_000)
 
     def _advance(self, course: Course) -> None:
         self.following.pass_on(course)
