@@ -9,14 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import pytest
 from durable_desk import ORDERS, OWN, UNHEARD_NS, Desk
 
 from by_hand import publish
 from holdfast.broker.durable.own import KEEP
+from holdfast.broker.durable.pubends import CUT_OFF_MAX_NS
 from holdfast.broker.durable.records import PUBENDS, REPORTS, joined
 from holdfast.broker.input import ForgetBroker, Operate
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.messages.durable import Admit, Admitted, Logged, Report, Reported, Resign
+from holdfast.messages.subscriptions import Heal, Healed
 from holdfast.storage.log import LogSettings
 from holdfast.streams.pubend import Kept
 from holdfast.streams.release import Reason
@@ -46,6 +49,35 @@ def forgotten(desk: Desk) -> bool:
 
 
 # Who is waited for
+
+
+def cut_off() -> Desk:
+    """A pubend with one event, at whose birth a neighbour could not be reached."""
+    desk = Desk(["left"])
+    desk.wait(5 * SECOND)
+    desk.publisher("p", 1)
+    desk.wait(SECOND)
+    assert desk.own.core.stable
+    return desk
+
+
+def test_a_pubend_made_while_a_neighbour_is_away_gives_nothing_up_for_a_minute() -> None:
+    """There may be subscribers beyond it, who are owed all of it (B1.11; seed 2607 with faults)."""
+    desk = cut_off()
+    desk.wait(KEEP_NS + 5 * SECOND)
+    assert not forgotten(desk)
+    desk.wait(CUT_OFF_MAX_NS)
+    assert forgotten(desk), "it may never come"
+
+
+@pytest.mark.parametrize("filters", [("a",), ()])
+def test_when_it_comes_its_subscribers_are_waited_for_if_it_has_any(filters: tuple[str, ...]) -> None:
+    desk = cut_off()
+    left = desk.meet("left", filters=filters)
+    [heal] = desk.said(left, Heal)
+    desk.say(left, Healed(heal.partition))
+    desk.wait(KEEP_NS + 5 * SECOND)
+    assert forgotten(desk) == (not filters)
 
 
 def test_nothing_is_kept_for_nobody_once_its_publisher_must_have_heard_of_it() -> None:

@@ -40,6 +40,7 @@ ONCE_FAILED = (
     (711, True),
     (2573, True),
     (2586, True),
+    (2607, True),
     (5146, True),
 )
 

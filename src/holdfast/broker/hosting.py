@@ -377,7 +377,7 @@ class Hosting:
     ) -> Effects:
         """Partitions are over for one."""
         if self._durable is not None:
-            self._durable.readers.on_upgraded(own, cleared, partial)
+            self._durable.on_upgraded(own, cleared, partial)
         whose = self._subscribers.get(own)
         return [] if whose is None else _said(whose[0], Upgraded(whose[1], cleared, partial))
 

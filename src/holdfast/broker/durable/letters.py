@@ -70,7 +70,7 @@ class Letters:
 
     def announce(self) -> None:
         """Let others find us."""
-        self._plane.announce(broker_filter(self._me), lambda: None)
+        self._plane.announce(broker_filter(self._me), lambda is_whole: None)
 
     # On the way
 
@@ -261,7 +261,7 @@ class Letters:
     # Release
 
     def _release(self, own: OwnPubend) -> None:
-        if own.releasing is not None or not own.is_announced:
+        if own.releasing is not None or not own.is_announced or self._plane.now < own.cut_off_until:
             return
         pieces = own.next_release(self._plane.clock)
         if not pieces:

@@ -14,7 +14,7 @@ from typing import Final
 from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.records import LEASES, PUBENDS, REPORTS, ReportRow, change, joined
 from holdfast.broker.settings import Stream
-from holdfast.clock import MILLISECOND, SECOND
+from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.events.event import Content
 from holdfast.events.packed import unpack
 from holdfast.messages.durable import Run
@@ -86,6 +86,7 @@ class OwnPubend:
         self.segments: Sequence[tuple[Tick, int]] = () if log is None else log.segments
         self.saved_size = self.size  #: when the marks of publishers were last saved
         self.releasing: Tick | None = None  #: up to here it is given up as soon as that is on disk
+        self.cut_off_until: Instant = 0  #: nothing is given up before that: not everybody could be reached
         self.absent_since: dict[str, int] = {}  #: brokers that are expected, and have no subscribers
         self._leasing: Leased | None = None  #: being saved
         self._leased_at: Tick = ORIGIN  #: when that was last begun

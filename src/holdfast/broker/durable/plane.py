@@ -38,7 +38,7 @@ from holdfast.messages.durable import Letter
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Publication
 from holdfast.messages.streams import Guarantee
-from holdfast.messages.subscriptions import Resume
+from holdfast.messages.subscriptions import Partition, Resume
 from holdfast.messages.ticks import (
     ORIGIN,
     Follow,
@@ -106,9 +106,7 @@ class DurablePlane:
         self.pubends = Pubends(self, settings.brokers, clients, counters, on_safe, recall)
         self.own = self.pubends.own
         self.epochs = Epochs(self, settings)
-        self._announced: dict[
-            SubscriptionId, Callable[[], None]
-        ] = {}  #: what follows when the network knows them
+        self._announced: dict[SubscriptionId, Callable[[bool], None]] = {}  #: who hears that they are known
         self.ways: dict[str, Interest] = {}  #: to pubends
         self.brokers: dict[str, Interest] = {}  #: and to brokers
         self._sink = Port("")  #: for what is no client's
@@ -165,10 +163,13 @@ class DurablePlane:
         recover(self, recovered)
         self.letters.announce()
 
-    def announce(self, filter: Filter, then: Callable[[], None]) -> None:
-        """Make something known to the network, under a topic no event has."""
+    def announce(self, filter: Filter, on_known: Callable[[bool], None]) -> None:
+        """Make something known to the network, under a topic no event has.
+
+        ``on_known`` hears when it is, and again when more is reached; and whether nobody is out of reach.
+        """
         own = self.new_id()
-        self._announced[own] = then
+        self._announced[own] = on_known
         self._effects += self._node.spread.subscribe(self._sink, own, filter, None)
 
     @property
@@ -320,9 +321,9 @@ class DurablePlane:
 
     def on_subscribed(self, own: SubscriptionId, partial: tuple[Any, ...]) -> bool:
         """The network knows a subscription of ours; whether it is one of the streams'."""
-        then = self._announced.get(own)
-        if then is not None:
-            then()
+        on_known = self._announced.get(own)
+        if on_known is not None:
+            on_known(not partial)
             return True
         if self.readers.under(own) is None:
             return False
@@ -330,6 +331,16 @@ class DurablePlane:
         self.readers.on_subscribed(own, partial, self._node.table.additions + (not is_counted))
         self._touch_all()
         return True
+
+    def on_upgraded(
+        self, own: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
+    ) -> None:
+        """More of the network knows a subscription of ours."""
+        on_known = self._announced.get(own)
+        if on_known is not None:
+            on_known(not partial)
+        else:
+            self.readers.on_upgraded(own, cleared, partial)
 
     def _touch_all(self) -> None:
         for course in self.courses.values():

@@ -41,6 +41,9 @@ __all__ = ["OnSafe", "Pubends", "Recall"]
 #: So long a pubend waits at its start for brokers that may know more of it than its log does.
 HEAR_WITHIN_NS: Final = 2 * SECOND
 
+#: So long nothing is given up while a part of the network, which may have subscribers, cannot be reached.
+CUT_OFF_MAX_NS: Final = 60 * SECOND
+
 #: How a publisher's port is told that its events are on disk, or were refused.
 OnSafe = Callable[[ClientPort, Iterable[Span]], None]
 
@@ -92,22 +95,35 @@ class Pubends:
 
     def make_known(self, own: OwnPubend) -> None:
         """Announce a pubend of ours."""
-        self._plane.announce(pubend_filter(own.core.name), lambda: self._on_known(own))
+        self._plane.announce(
+            pubend_filter(own.core.name), lambda is_whole: self._on_known(own, is_whole=is_whole)
+        )
 
-    def _on_known(self, own: OwnPubend) -> None:
-        """Everybody knows a pubend: those who have subscribers are waited for."""
+    def _on_known(self, own: OwnPubend, *, is_whole: bool) -> None:
+        """Whoever can be reached knows a pubend: those who have subscribers are waited for.
+
+        Those beyond a partition may have had some before the pubend was: until they are heard of nothing is given up.
+        """
+        own.cut_off_until = 0 if is_whole else self._plane.now + CUT_OFF_MAX_NS
         if own.is_announced:
+            self._expect(own)
             return
         own.is_announced = True
         if not own.minima.reports:
-            for shb in self._plane.hosts_for(own.stream.name):
-                self._plane.saving.add(own.expect(shb))
-                own.unheard[shb] = None  # it may know an earlier one of this name
+            own.unheard |= self._expect(own)  # they may know an earlier one of this name
         own.course.is_known = True
         self._plane.letters.on_new(own.course)
         self._open_at[own.core.name] = self._plane.now + HEAR_WITHIN_NS
         if not own.unheard:
             self.open(own)
+
+    def _expect(self, own: OwnPubend) -> dict[str, None]:
+        """Wait for whoever has subscribers, and is not waited for yet."""
+        known = {report.shb for report in own.minima.reports}
+        found = [shb for shb in self._plane.hosts_for(own.stream.name) if shb not in known]
+        for shb in found:
+            self._plane.saving.add(own.expect(shb))
+        return dict.fromkeys(found)
 
     def open(self, own: OwnPubend) -> None:
         """Whoever could know more of a pubend than its log was heard: it takes events."""
