@@ -240,15 +240,19 @@ def test_a_subscription_that_is_not_kept_may_miss_what_came_while_it_was_away() 
     assert gaps(a_gap("away", durable=False, away=False).trace())
 
 
-def test_a_pubend_that_could_not_be_reached_begins_with_a_gap() -> None:
-    """B1.11."""
+@pytest.mark.parametrize("confirmed", ["in part", "at last", "at once"])
+def test_a_pubend_that_could_not_be_reached_begins_with_a_gap(confirmed: str) -> None:
+    """B1.11; also if it is reached before the client is told that its subscription stands (seed 2836 with faults)."""
     lines = Durable()
     asked = {"subscriber": "s1", "subscription": "late", "filter": "a", "durable": True}
+    partition = {"lead": "b1", "seq": 1, "fragment": ["b0"]}
     lines.add(2, "s1", "subscribe", **asked)
-    lines.add(2, "s1", "subscribed", **asked, partial=[{"lead": "b1", "seq": 1, "fragment": ["b0"]}])
+    if confirmed == "at last":
+        lines.add(2, "s1", "upgraded", subscriber="s1", subscription="late", cleared=[partition], partial=[])
+    lines.add(2, "s1", "subscribed", **asked, partial=[partition] if confirmed == "in part" else [])
     told_of = {"subscriber": "s1", "subscription": "late", "pubend": "scenario@b0/0", "reason": "unreachable"}
     lines.add(3, "s1", "gap", **told_of, after=0, upto=10)
-    assert not gaps(lines.trace())
+    assert bool(gaps(lines.trace())) == (confirmed == "at once")
     lines = good_durable()
     lines.gap(7, 50, 60, "unreachable")
     assert gaps(lines.trace())

@@ -67,10 +67,15 @@ def _problems(
 
 
 def _is_new_pubend(history: History, stream: Stream, gap: TraceLine) -> bool:
-    """Whether the subscription was confirmed before everybody knew it, and has had nothing of this pubend but gaps."""
-    partial = any(line.get("partial") for line in history.asking[stream.key])
-    before = (line for line in stream.items if line["i"] < gap["i"])
-    return partial and all(line["kind"] == "gap" for line in before)
+    """Whether the subscription was confirmed before everybody knew it, and has had nothing of this pubend but gaps.
+
+    If everybody did by the time its client was told, that one heard so first.
+    """
+    asking, before = history.asking[stream.key], (line for line in stream.items if line["i"] < gap["i"])
+    confirmed = min((line["i"] for line in asking if line["kind"] == "subscribed"), default=gap["i"])
+    was_partial = any(line.get("partial") for line in asking)
+    was_partial |= any(line["i"] < confirmed for line in history.upgraded[stream.key])
+    return was_partial and all(line["kind"] == "gap" for line in before)
 
 
 def _is_from_before(history: History, stream: Stream, gap: TraceLine) -> bool:
