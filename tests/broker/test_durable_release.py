@@ -51,9 +51,9 @@ def forgotten(desk: Desk) -> bool:
 # Who is waited for
 
 
-def cut_off() -> Desk:
-    """A pubend with one event, at whose birth a neighbour could not be reached."""
-    desk = Desk(["left"])
+def cut_off(*neighbours: str) -> Desk:
+    """A pubend with one event, at whose birth its neighbours, left unless others are named, could not be reached."""
+    desk = Desk(neighbours or ["left"])
     desk.wait(5 * SECOND)
     desk.publisher("p", 1)
     desk.wait(SECOND)
@@ -68,6 +68,16 @@ def test_a_pubend_made_while_a_neighbour_is_away_gives_nothing_up_for_a_minute()
     assert not forgotten(desk)
     desk.wait(CUT_OFF_MAX_NS)
     assert forgotten(desk), "it may never come"
+
+
+def test_that_minute_is_not_longer_because_one_of_two_has_come() -> None:
+    desk = cut_off("left", "right")
+    desk.wait(CUT_OFF_MAX_NS // 2)
+    left = desk.meet("left")
+    [heal] = desk.said(left, Heal)
+    desk.say(left, Healed(heal.partition))
+    desk.wait(CUT_OFF_MAX_NS // 2)
+    assert forgotten(desk)
 
 
 @pytest.mark.parametrize("filters", [("a",), ()])

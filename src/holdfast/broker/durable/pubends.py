@@ -104,7 +104,10 @@ class Pubends:
 
         Those beyond a partition may have had some before the pubend was: until they are heard of nothing is given up.
         """
-        own.cut_off_until = 0 if is_whole else self._plane.now + CUT_OFF_MAX_NS
+        if is_whole:
+            own.cut_off_until = 0
+        elif not own.is_announced:
+            own.cut_off_until = self._plane.now + CUT_OFF_MAX_NS
         if own.is_announced:
             self._expect(own)
             return
