@@ -80,6 +80,21 @@ def test_that_minute_is_not_longer_because_one_of_two_has_come() -> None:
     assert forgotten(desk)
 
 
+def test_who_is_heard_of_late_is_waited_for_before_it_has_asked() -> None:
+    """All others have released it, and the partition is over: what is there still does not go."""
+    desk = Desk(["left", "right"])
+    left = desk.meet("left", filters=("a",))
+    desk.wait(5 * SECOND)
+    desk.publisher("p", 1)
+    desk.wait(UNHEARD_NS)
+    report(desk, left, 1, desk.own.core.stable)
+    right = desk.meet("right", filters=("a",))
+    [heal] = desk.said(right, Heal)
+    desk.say(right, Healed(heal.partition))
+    desk.wait(KEEP_NS + 5 * SECOND)
+    assert not forgotten(desk)
+
+
 @pytest.mark.parametrize("filters", [("a",), ()])
 def test_when_it_comes_its_subscribers_are_waited_for_if_it_has_any(filters: tuple[str, ...]) -> None:
     desk = cut_off()

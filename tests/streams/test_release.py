@@ -100,6 +100,15 @@ def test_b1_8_an_shb_that_had_subscribers_before_it_was_heard_of_has_all_that_is
     assert (minima.released, minima.delivered) == (10, 15)
 
 
+def test_b1_8_nothing_goes_while_an_shb_that_was_heard_of_late_has_not_reported() -> None:
+    minima = minima_of(a=(10, 20), b=(12, 25))
+    minima.expect("late")
+    assert release(3, minima, Facts(now=100), [MaxRetain(1)]) == []
+    minima.expect("a")
+    minima.on_report(Report("late", 1, 8, 9))
+    assert (minima.released, minima.delivered) == (8, 9)
+
+
 def test_b1_8_only_an_operator_takes_an_shb_out() -> None:
     minima = minima_of(a=(10, 20), gone=(3, 4))
     assert (minima.released, minima.delivered) == (3, 4)

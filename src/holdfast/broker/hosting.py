@@ -25,7 +25,6 @@ from holdfast.errors import FilterError
 from holdfast.filters.expression import Filter
 from holdfast.filters.parse import parse_filter
 from holdfast.identity import SubscriptionId
-from holdfast.intervals import Span
 from holdfast.messages.durable import Acknowledge, Credit, Detach
 from holdfast.messages.message import Message
 from holdfast.messages.overlay import Lapse
@@ -431,15 +430,18 @@ class Hosting:
 
     def on_safe(self, publications: list[Publication]) -> None:
         """Events of a reliable stream that clients of ours published are accepted."""
+        numbers: dict[str, list[int]] = {}
         for publication in publications:
-            port = self._clients.get(publication.publisher)
-            if port is not None and port.unsafe.discard(publication.n - 1, publication.n):
+            numbers.setdefault(publication.publisher, []).append(publication.n)
+        for publisher, safe in numbers.items():
+            port = self._clients.get(publisher)
+            if port is not None and port.unsafe.discard(sorted(safe)):
                 self._answers.append(port)
 
-    def on_logged(self, port: ClientPort, numbers: Iterable[Span]) -> None:
-        """Events of a durable stream are on disk, or were refused."""
-        for span in numbers:
-            port.unlogged.discard(*span)
+    def on_logged(self, port: ClientPort, numbers: Iterable[Sequence[int]]) -> None:
+        """Events of a durable stream are on disk, or were refused; each sequence ascends."""
+        for each in numbers:
+            port.unlogged.discard(each)
         self._answers.append(port)
 
     def recall(self, port: ClientPort, reason: str) -> None:

@@ -160,7 +160,7 @@ class PackedReader:
             self._topics.issuperset({event.topic for event in events})
             and self._content_types.issuperset({event.content_type for event in events})
             and self._names.issuperset(set[str]().union(*[event.scalars for event in events]))
-            and not any([event.binary for event in events])  # noqa: C419 - a generator takes three times as long
+            and not any(event.binary for event in events)
             and max(map(len, data)) <= self._large
         )
         return events if is_common else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.identity import SubscriptionId
-from holdfast.intervals import Intervals
+from holdfast.intervals import Intervals, Span
 
 __all__ = ["ClientPort", "Outstanding", "Port"]
 
@@ -66,17 +66,19 @@ class Outstanding:
 
     def add(self, numbers: Sequence[int]) -> None:
         """These wait, which ascend, as they may have before."""
-        if numbers[-1] - numbers[0] == len(numbers) - 1:
-            self._waiting.add(numbers[0] - 1, numbers[-1])
-        else:
-            self._waiting.add_ticks(numbers)
+        self._waiting.add_all(_spans(numbers))
 
-    def discard(self, after: int, upto: int) -> bool:
-        """Those in (after, upto] wait no more; whether any did."""
-        if not self._waiting.within(after, upto):
-            return False
-        self._waiting.remove(after, upto)
-        return True
+    def discard(self, numbers: Sequence[int]) -> bool:
+        """These, which ascend, wait no more; whether any did."""
+        count = len(self)
+        self._waiting.remove_all(_spans(numbers))
+        return len(self) < count
+
+
+def _spans(numbers: Sequence[int]) -> Sequence[Span]:
+    if numbers and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return [(numbers[0] - 1, numbers[-1])]
+    return [(number - 1, number) for number in numbers]
 
 
 class ClientPort(Port):

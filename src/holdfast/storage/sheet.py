@@ -29,7 +29,7 @@ from itertools import accumulate, pairwise
 from struct import Struct
 from typing import Final, NamedTuple
 
-__all__ = ["MANY", "WIDE", "Noted", "Sheet", "parted", "read_sheet", "written"]
+__all__ = ["Noted", "Sheet", "parted", "read_sheet", "written"]
 
 WIDE: Final = 1 << 63
 MANY: Final = WIDE | 1 << 62

@@ -65,9 +65,10 @@ class Minima:
         return list(self._reports.values())
 
     def expect(self, shb: str) -> None:
-        """There is such an SHB, and until it reports nothing is released (B1.8)."""
+        """There is such an SHB, and until it reports nothing is released (B1.8), whatever the others have."""
         if shb not in self._reports:
             self._reports[shb] = Report(shb, 0, ORIGIN, ORIGIN)
+            self.released = self.delivered = ORIGIN
 
     def admit(self, shb: str, at: Tick | None = None) -> Report:
         """A new SHB, which begins at T_d and is told so; or ``at`` a tick, if it had subscribers before it was known.

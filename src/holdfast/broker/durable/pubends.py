@@ -22,7 +22,6 @@ from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.events.event import Content
 from holdfast.events.packed import unpack
-from holdfast.intervals import Span
 from holdfast.messages.durable import BEGIN, Answers, Logged, Requests
 from holdfast.messages.message import Message
 from holdfast.messages.publications import PUBLICATIONS_MAX, Publication, Rejected
@@ -45,7 +44,7 @@ HEAR_WITHIN_NS: Final = 2 * SECOND
 CUT_OFF_MAX_NS: Final = 60 * SECOND
 
 #: How a publisher's port is told that its events are on disk, or were refused.
-OnSafe = Callable[[ClientPort, Iterable[Span]], None]
+OnSafe = Callable[[ClientPort, Iterable[Sequence[int]]], None]
 
 #: How a publisher's port is told to come again, and why.
 Recall = Callable[[ClientPort, str], None]
@@ -252,8 +251,8 @@ class Pubends:
             if messages:
                 self._plane.emit(Send(port.connection, messages))
         self._counters.rejected += len(answers.refused)
-        logged = [(run.n - 1, run.n - 1 + run.length) for run in runs]
-        self._on_safe(port, [*logged, *((each.n - 1, each.n) for each in answers.refused)])
+        logged = [range(run.n, run.n + run.length) for run in runs]
+        self._on_safe(port, [*logged, sorted(each.n for each in answers.refused)])
 
     # Elsewhere
 
