@@ -6,8 +6,10 @@ and late. The log is the real one on a disk that forgets what was not synced.
 
 from __future__ import annotations
 
+import gc
 from random import Random
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -20,6 +22,7 @@ from holdfast.storage.block import Batch
 from holdfast.storage.commits import Commits, CommitState
 from holdfast.storage.log import LogSettings, SegmentLog
 from holdfast.storage.view import Chopped
+from holdfast.streams import pubend as pubend_module
 from holdfast.streams.pubend import (
     LEASE_TICKS,
     REFUSED_FOR,
@@ -81,6 +84,57 @@ def test_a_repeat_is_told_the_tick_it_has() -> None:
     ]
     assert again.append is not None
     assert [each.n for each in again.append.publications] == [5]
+
+
+def published_one_by_one(pubend: Pubend, publishers: int, each: int) -> list[Receipt]:
+    """Each a moment after the one before, in turns."""
+    receipts: list[Receipt] = []
+    for n in range(1, each + 1):
+        for i in range(publishers):
+            pubend.take([publication(f"p{i}", n)], pubend.stable + 1_000)
+            receipts += [answer for answer in pubend.on_stable()[1] if isinstance(answer, Receipt)]
+    return receipts
+
+
+def test_where_the_latest_events_of_all_publishers_stand_is_remembered_however_many_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thousand sensors that publish once a second must not fill a broker's memory in a day."""
+    monkeypatch.setattr(pubend_module, "RUNS_MAX", 30)
+    pubend = Pubend("e", Kept())
+    receipts = published_one_by_one(pubend, 4, 100)
+    asked = [Request(BEGIN, publication(each.publisher, each.n)) for each in receipts]
+    answers = pubend.publish(asked, now=pubend.stable + 1_000).answers
+    ticks = [each.tick if i >= len(receipts) - 30 else 0 for i, each in enumerate(receipts)]
+    assert [answer.tick for answer in answers if isinstance(answer, Receipt) and answer.is_repeat] == ticks
+
+
+def test_what_came_together_is_remembered_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pubend_module, "RUNS_MAX", 3)
+    pubend = Pubend("e", Kept())
+    for first in range(1, 41, 10):
+        pubend.take([publication("p", n) for n in range(first, first + 10)], first * 1_000)
+        pubend.on_stable()
+    answers = pubend.publish(
+        [Request(BEGIN, publication("p", n)) for n in (10, 11, 25, 40)], now=10**6
+    ).answers
+    ticks = [0, 11_000, 21_004, 31_009]
+    assert answers == [
+        Receipt("p", n, tick, is_repeat=True) for n, tick in zip((10, 11, 25, 40), ticks, strict=True)
+    ]
+
+
+def test_what_is_remembered_of_events_is_nothing_that_pythons_collector_has_to_look_at() -> None:
+    """It would stop the broker for as long as it looks, and so would every event after it."""
+    pubend = Pubend("e", Kept())
+    published_one_by_one(pubend, 2, 100)
+    gc.collect()
+    before = len(gc.get_objects())
+    for n in range(101, 5_001):
+        pubend.take([publication("p0", n)], pubend.stable + 1_000)
+        pubend.on_stable()
+    gc.collect()
+    assert len(gc.get_objects()) < before + 100
 
 
 def test_nothing_behind_a_hole_is_taken() -> None:

@@ -43,6 +43,10 @@ __all__ = [
     "record_of",
 ]
 
+#: Of so many runs of events, of all publishers together, it is remembered where they stand; what is older was
+#: acknowledged long ago. 32 bytes each.
+RUNS_MAX: Final = 250_000
+
 #: So long after an event was refused a copy of the request may arrive: letters are repeated every second.
 REFUSED_FOR: Final = 10_000_000
 
@@ -158,8 +162,9 @@ class Pubend:
         self.stable = kept.upto  #: the last tick that is on disk
         self.lost = list(kept.lost)
         self._publishers: dict[str, Receipts] = {}
+        self._remembered: deque[Receipts] = deque()  #: whose each run is that is remembered, the oldest first
         for tick, publication in logged:
-            self._of(publication.publisher).add(publication.n, tick)
+            self._remember(publication.publisher, publication.n, tick, 1)
             self.stable = max(self.stable, tick)
         for publisher, mark in kept.marks.items():
             if mark.last > self._of(publisher).last:
@@ -179,6 +184,13 @@ class Pubend:
         if known is None:
             known = self._publishers[publisher] = Receipts()
         return known
+
+    def _remember(self, publisher: str, number: int, tick: int, length: int) -> None:
+        known = self._of(publisher)
+        if known.add(number, tick, length):
+            self._remembered.append(known)
+            if len(self._remembered) > RUNS_MAX:
+                self._remembered.popleft().forget_oldest()
 
     # Publishing
 
@@ -258,7 +270,7 @@ class Pubend:
         answers: list[Answer] = []
         for at, length in _runs(append.publications, is_one_publishers=append.is_one_publishers):
             first, tick = append.publications[at], append.ticks[at]
-            self._of(first.publisher).add(first.n, tick, length)
+            self._remember(first.publisher, first.n, tick, length)
             if self._numbers.get(first.publisher) == first.n + length - 1:
                 del self._numbers[first.publisher]
             answers.append(Receipt(first.publisher, first.n, tick, is_repeat=False, length=length))
