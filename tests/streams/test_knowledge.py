@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -14,7 +15,8 @@ from holdfast.intervals import Span
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, Items, Lost
 from holdfast.streams import knowledge as module
-from holdfast.streams.knowledge import Contradiction, Knowledge
+from holdfast.streams.knowledge import KEEPING_BYTES, Contradiction, Knowledge
+from holdfast.streams.pubend import read_record, record_of
 from holdfast.streams.tick import BadItems, checked
 
 LAST: Final = 30
@@ -83,7 +85,7 @@ def check(knowledge: Knowledge, facts: Sequence[Fact]) -> None:
     ticks, publications = knowledge.events(0, LAST)
     assert ticks == [tick for tick in expected if expected[tick][0] == "D"]
     assert publications == [event(tick) for tick in ticks]
-    assert knowledge.bytes == 10 * len(ticks)
+    assert knowledge.bytes == (KEEPING_BYTES + 10) * len(ticks)
     assert [t for t in expected if t in knowledge.lost] == [t for t in expected if expected[t][0] == "L"]
     for version in VERSIONS:
         known = {tick for tick in expected if expected[tick][1] >= version}
@@ -126,7 +128,7 @@ def test_the_property_can_fail(kind: type[Knowledge]) -> None:
 
 
 @examples(200)
-@given(facts(), st.integers(0, LAST), st.integers(0, 60))
+@given(facts(), st.integers(0, LAST), st.integers(0, 6 * (KEEPING_BYTES + 10)))
 def test_r1_3_what_is_forgotten_is_unknown_and_never_silent(drawn: list[Fact], upto: int, size: int) -> None:
     knowledge = told(drawn)
     events = set(knowledge.events(0, LAST)[0])
@@ -146,6 +148,23 @@ def test_r1_3_what_is_forgotten_is_unknown_and_never_silent(drawn: list[Fact], u
     check(knowledge, drawn)
 
 
+@pytest.mark.parametrize("size", [10, 400])
+def test_what_a_cache_may_hold_is_what_it_takes_of_memory_however_small_events_are(size: int) -> None:
+    """Counted by their bytes alone, small ones would take twenty times as much as was allowed."""
+    allowed = 1 << 20
+    knowledge = Knowledge("P")
+    tracemalloc.start()
+    try:
+        for n in range(1, 8_001):
+            data = record_of(Publication(f"sensor-{n % 20}", n, bytes(size)))
+            knowledge.extend(knowledge.edge, range(n * 1_000, n * 1_000 + 1), [read_record(data)])
+            knowledge.trim(allowed)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert allowed / 2 < taken < 1.25 * allowed
+
+
 class Forgetful(Knowledge):
     """A cache that takes what it lost for silence."""
 
@@ -159,10 +178,10 @@ class Forgetful(Knowledge):
 def test_a_cache_that_invents_silence_is_caught() -> None:
     knowledge = Forgetful("P")
     knowledge.add(Items("P", 1, [0, 5], [5, 9], [event(5), event(9)]))
-    knowledge.trim(10)
+    knowledge.trim(KEEPING_BYTES + 10)
     assert 5 in knowledge.known(1), "the fault that the property above looks for"
     honest = told([Fact(0, 5, True, 1, False), Fact(5, 9, True, 1, False)])
-    honest.trim(10)
+    honest.trim(KEEPING_BYTES + 10)
     assert 5 not in honest.known(1)
 
 
