@@ -77,10 +77,14 @@ class Ledger:
         return [Unsubscribe(self.id(number))]
 
     def on_away(self) -> list[Effect]:
-        """There is no session any more: what was to be left and kept has been."""
-        left, self._detaching = self._detaching, {}
+        """There is no session any more."""
         for each in self.inbox.subscriptions.values():
             each.acknowledging.begin_again()
+        return self.let_go()
+
+    def let_go(self) -> list[Effect]:
+        """Without a session, what was to be left and kept has been."""
+        left, self._detaching = self._detaching, {}
         return [Unsubscribed(number) for number in left]
 
     def on_confirmed(

@@ -391,7 +391,7 @@ class ClientCore:
     def _on_end(self, number: int, now: Instant, *, keep: bool) -> list[Effect]:
         last_words = self.ledger.end(number, keep=keep)
         if self._connection is None:
-            return self.ledger.on_away()
+            return self.ledger.let_go()
         return [*self._answer(([], last_words)), *self._resume_if_possible(now)]
 
     # Deliveries
