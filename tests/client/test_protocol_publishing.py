@@ -8,7 +8,7 @@ from answered import Answered, numbered
 from counted_calls import work_of
 from holdfast.client.effect import Acknowledged, NotAccepted
 from holdfast.client.input import Open, Submit
-from holdfast.client.outbox import PUBLISH_BYTES_MAX
+from holdfast.client.outbox import PUBLISH_BYTES_MAX, SENT_BYTES_MAX
 from holdfast.client.protocol import ClientCore
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Accepted, Publication, Publish, Rejected
@@ -131,6 +131,55 @@ def test_one_event_larger_than_a_frame_should_be_travels_alone() -> None:
     world.open()
     world.step(Submit([Publication("peer", n, b"x" * 2_000_000) for n in (1, 2)]))
     assert [type(message) for message in world.said[1:]] == [Publish, Publish]
+
+
+def large(*numbers: int) -> list[Publication]:
+    return numbered(*numbers, event=b"x" * 1_000_000)
+
+
+def test_what_a_broker_has_not_answered_is_bounded_in_bytes_and_the_rest_waits_for_its_answers() -> None:
+    """Else the link of a publisher of large events counts as too slow, and all of them are sent again, for ever."""
+    world = Answered()
+    world.open()
+    world.step(Submit(large(*range(1, 31))))
+    world.step(Submit(large(*range(31, 101))))
+    window = len(world.sent_numbers())
+    assert SENT_BYTES_MAX <= window * 1_000_000 < SENT_BYTES_MAX + 1_000_000
+    world.say(Accepted(3))
+    assert world.sent_numbers() == list(range(1, window + 4))
+    world.say(Rejected(4, "bad"), Rejected(6, "bad"))
+    assert world.sent_numbers() == list(range(1, window + 6)), "what is refused has an answer too"
+    world.say(Rejected(99, "bad"))
+    for upto in range(5, 101, 5):
+        world.say(Accepted(upto))
+    assert world.sent_numbers() == [*range(1, 99), 100]
+    assert world.core.unacknowledged == 0
+
+
+def test_after_a_loss_no_more_is_sent_again_than_a_broker_should_hold() -> None:
+    world = Answered()
+    world.open()
+    world.step(Submit(large(*range(1, 101))))
+    window = len(world.sent_numbers())
+    world.lose()
+    world.step(Submit(large(101)))
+    world.reconnect(last_number=window)
+    assert world.sent_numbers() == list(range(1, window + 1))
+    world.say(Accepted(50))  # of what a former session has brought it knew more than it had said
+    assert world.sent_numbers() == [*range(1, window + 1), *range(51, 51 + window)]
+    for upto in range(60, 102):
+        world.say(Accepted(upto))
+    assert world.sent_numbers() == [*range(1, window + 1), *range(51, 102)]
+    assert world.core.unacknowledged == 0
+
+
+def test_one_event_that_is_larger_than_all_that_may_wait_is_sent_all_the_same() -> None:
+    world = Answered()
+    world.open()
+    world.step(Submit(numbered(1, 2, event=b"x" * (SENT_BYTES_MAX + 1))))
+    assert world.sent_numbers() == [1]
+    world.say(Accepted(1))
+    assert world.sent_numbers() == [1, 2]
 
 
 def test_submissions_outside_the_rules_are_the_callers_bug() -> None:

@@ -1,4 +1,8 @@
-"""What a client has submitted and not yet heard of: kept, in order, to be sent again after a reconnection."""
+"""What a client has submitted and not yet heard of: kept, in order, to be sent again after a reconnection.
+
+Of a session's events so many bytes at most have been sent and not answered; the others wait here, where they are kept
+anyway. On their way to a broker that is slower than they come they would make its connection look dead.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,15 @@ from typing import Final
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Publication, Publish
 
-__all__ = ["Outbox", "publishes"]
+__all__ = ["SENT_BYTES_MAX", "Outbox", "publishes"]
 
 #: A Publish carries at most about this much: no frame is large, and the broker is soon done with it.
 PUBLISH_BYTES_MAX: Final = 256 * 1024
 PUBLISH_EVENTS_MAX: Final = 1_000
+
+
+#: Of events that were sent and have no answer; one more may go beyond it.
+SENT_BYTES_MAX: Final = 16 << 20
 
 
 class Outbox:
@@ -26,6 +34,9 @@ class Outbox:
         self._row: deque[Publication] = deque()
         self._rejected: set[int] = set()  #: of those in the row
         self._accepted: set[int] = set()  #: of those in the row, behind one that has no answer
+        self._unsent: deque[Publication] = deque()  #: of those in the row, what this session has not brought
+        self._sent_upto = 0  #: the last number it has brought
+        self._sent_bytes = 0  #: of what it has brought, and has no answer
 
     def __len__(self) -> int:
         return len(self._row) - len(self._rejected) - len(self._accepted)
@@ -38,6 +49,29 @@ class Outbox:
         self._row += publications
         assert len(self) <= self._unacknowledged_max, "the caller keeps the window"
 
+    def begin(self) -> None:
+        """A session begins: it has brought nothing yet."""
+        self._unsent = deque(self.waiting())
+        self._sent_upto = self._sent_bytes = 0
+
+    def due(self, submitted: list[Publication] | None = None) -> list[Publication]:
+        """What this session is to bring now, in order; ``submitted`` was just now."""
+        if submitted:
+            size = sum([len(publication.event) for publication in submitted])
+            if not self._unsent and self._sent_bytes + size <= SENT_BYTES_MAX:
+                self._sent_upto = submitted[-1].n
+                self._sent_bytes += size
+                return submitted
+            self._unsent += submitted
+        due: list[Publication] = []
+        while self._unsent and self._sent_bytes < SENT_BYTES_MAX:
+            publication = self._unsent.popleft()
+            if publication.n not in self._rejected:
+                due.append(publication)
+                self._sent_upto = publication.n
+                self._sent_bytes += len(publication.event)
+        return due
+
     def waiting(self) -> list[Publication]:
         """What has no answer yet."""
         answered = self._rejected | self._accepted
@@ -45,14 +79,19 @@ class Outbox:
 
     def accept(self, upto: int) -> int:
         """Forget everything up to a number; the highest that was accepted by this, 0 if none."""
-        row = self._row
-        highest = 0
+        row, sent_upto = self._row, self._sent_upto
+        highest = size = 0
         while row and row[0].n <= upto:
-            n = row.popleft().n
-            if n in self._rejected:
+            publication = row.popleft()
+            if (n := publication.n) in self._rejected:
                 self._rejected.remove(n)
-            else:
-                highest = n
+                continue
+            highest = n
+            if n <= sent_upto:
+                size += len(publication.event)
+        self._sent_bytes -= size
+        while self._unsent and self._unsent[0].n <= upto:
+            self._unsent.popleft()
         return highest
 
     def accept_each(self, numbers: Iterable[int]) -> int:
@@ -79,6 +118,8 @@ class Outbox:
         if not waits or n in self._rejected or n in self._accepted:
             return False
         self._rejected.add(n)
+        if n <= self._sent_upto:
+            self._sent_bytes -= len(self._row[place].event)
         return True
 
 

@@ -273,6 +273,8 @@ class ClientCore:
             if not self._is_on(connection) or self._over:
                 break
             effects += self._on_message(message, now)
+        if self._connection is not None and not self._over:
+            effects += self._send(self._connection, self._outbox.due())  # answers have made room
         return effects
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
@@ -339,7 +341,8 @@ class ClientCore:
                 again.append(self._subscribe(number, ending))
             again.append(Unsubscribe(self.ledger.id(number)))
         # What the broker may have had is sent all the same: only its answer tells accepted from rejected.
-        again += self._publishes(self._outbox.waiting())
+        self._outbox.begin()
+        again += self._publishes(self._outbox.due())
         if again:
             effects.append(Send(session.connection, again))
         return effects + self._pause_if_full()
@@ -358,7 +361,11 @@ class ClientCore:
         self._outbox.submit(publications)
         if self._connection is None or not publications:
             return []
-        return [Send(self._connection, self._publishes(publications)), *self._resume_if_possible(now)]
+        due = self._outbox.due(publications)
+        return [*self._send(self._connection, due), *self._resume_if_possible(now)]
+
+    def _send(self, connection: int, publications: list[Publication]) -> list[Effect]:
+        return [Send(connection, self._publishes(publications))] if publications else []
 
     def _publishes(self, publications: list[Publication]) -> list[Message]:
         """As messages to our broker, which learns our home if that is another."""
