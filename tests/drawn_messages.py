@@ -65,6 +65,7 @@ from holdfast.messages.ticks import (
     Lost,
     Nack,
     Start,
+    Taken,
     Unfollow,
     Wants,
 )
@@ -193,6 +194,7 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Wants: st.builds(Wants, versions),
     Follow: st.builds(Follow, names),
     Unfollow: st.builds(Unfollow, names),
+    Taken: st.builds(Taken, st.integers(0, 2**63 - 1)),
     Start: st.builds(Start, names, ticks),
     Items: items(),
     Nack: st.builds(Nack, names, versions, ranges(5)),

@@ -35,7 +35,7 @@ from holdfast.messages.durable import (
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Rejected
 from holdfast.messages.subscriptions import Durable, Resume
-from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
+from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Taken, Unfollow, Wants
 from hostile_values import number, publications, text
 
 __all__ = ["DURABLE", "PUBENDS", "durable", "resume", "token"]
@@ -123,6 +123,7 @@ DURABLE: dict[type, Callable[[Random], Message]] = {
     Wants: lambda draw: Wants(number(draw)),
     Follow: lambda draw: Follow(pubend(draw)),
     Unfollow: lambda draw: Unfollow(pubend(draw)),
+    Taken: lambda draw: Taken(draw.choice((0, 1, 2**40))),
     Start: lambda draw: Start(pubend(draw), number(draw)),
     Items: _items,
     Nack: lambda draw: Nack(pubend(draw), number(draw), _spans(draw)),

@@ -122,8 +122,8 @@ class Credulous(Curiosity):
     """Takes silence under any version for an answer."""
 
     def _answer(self, *arguments: object) -> Answer:
-        wish, wanted, knowledge, limit, spans = arguments
-        return super()._answer((wish[0], 1), wanted, knowledge, limit, spans)  # type: ignore[index, arg-type]
+        wish, *others = arguments
+        return super()._answer((wish[0], 1), *others)  # type: ignore[index, arg-type]
 
     def _close(self, wish: Wish, wanted: object) -> None:
         pass

@@ -42,8 +42,8 @@ def test_silence_is_true_and_everything_wanted_arrives_in_long_histories(seed: i
 class LastTickSent(Sender):
     """lo = the last tick sent, whatever was missed in between."""
 
-    def _parts(self) -> list[Span]:
-        parts = super()._parts()
+    def _parts(self, upto: int) -> list[Span]:
+        parts = super()._parts(upto)
         return [(self._lo, self._knowledge.edge)] if self._knowledge.edge > self._lo else parts
 
 

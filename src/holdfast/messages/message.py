@@ -53,7 +53,7 @@ from holdfast.messages.subscriptions import (
     UpgradeTaken,
     Withdrawn,
 )
-from holdfast.messages.ticks import Follow, Items, Nack, Start, Unfollow, Wants
+from holdfast.messages.ticks import Follow, Items, Nack, Start, Taken, Unfollow, Wants
 
 __all__ = ["Message"]
 
@@ -93,6 +93,7 @@ Message = (
     | Wants
     | Follow
     | Unfollow
+    | Taken
     | Start
     | Items
     | Nack

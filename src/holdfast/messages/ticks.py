@@ -35,6 +35,7 @@ __all__ = [
     "Lost",
     "Nack",
     "Start",
+    "Taken",
     "Tick",
     "Unfollow",
     "Version",
@@ -70,6 +71,13 @@ class Wants:
     """Whatever the receiver has installed for the sender up to here, is what the sender wants in a version."""
 
     version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """On this session the sender has taken in so many bytes of the receiver's events."""
+
+    bytes: Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)

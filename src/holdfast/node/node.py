@@ -56,7 +56,7 @@ from holdfast.messages.subscriptions import (
     UpgradeTaken,
     Withdrawn,
 )
-from holdfast.messages.ticks import Follow, Items, Nack, Start, Unfollow, Wants
+from holdfast.messages.ticks import Follow, Items, Nack, Start, Taken, Unfollow, Wants
 from holdfast.node.absences import Absences
 from holdfast.node.breach import Breach, brief
 from holdfast.node.host import Host
@@ -453,7 +453,7 @@ class Node:
                 return self.absences.on_missing(station, message)
             case Present():
                 return self.absences.on_present(message, now)
-            case Wants() | Follow() | Unfollow() | Start() | Items() | Nack() | Letter():
+            case Wants() | Follow() | Unfollow() | Start() | Items() | Nack() | Taken() | Letter():
                 if station.place.role is not Role.BROKER:
                     raise Breach(f"{type(message).__name__} from a client")
                 return self.host.on_durable(station, message)

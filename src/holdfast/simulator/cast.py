@@ -39,7 +39,11 @@ _RECORD_FILE: Final = "record of "  #: and the name of a subscription
 
 
 #: So little is kept in memory where there is a lake: what a log has given up is not to be had there either.
-LAKE_CACHE_BYTES: Final = 1_000
+LAKE_CACHE_BYTES: Final = 4_500
+
+
+#: So little is on its way to a neighbour at a time: a few events.
+TOLD_BYTES_MAX: Final = 1_500
 
 
 class Ticket(NamedTuple):
@@ -102,6 +106,7 @@ class Cast:
     def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
+            settings = replace(settings, told_bytes_max=TOLD_BYTES_MAX)
             if self._has_lake:
                 streams = tuple(replace(each, lake=True) for each in settings.streams)
                 settings = replace(settings, streams=streams, cache_bytes=LAKE_CACHE_BYTES)

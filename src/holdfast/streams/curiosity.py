@@ -12,7 +12,7 @@ Another node has at most ``window`` ranges on the way, its lowest; the next ones
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -22,7 +22,7 @@ from holdfast.intervals import Intervals, Span
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, Items, Lost, Nack, Tick, Version
 from holdfast.streams.knowledge import Knowledge
-from holdfast.streams.tick import laid_out
+from holdfast.streams.tick import fitting, laid_out
 
 __all__ = ["REPEAT_NS", "WINDOW", "Answer", "Asker", "Curiosity", "Wish"]
 
@@ -49,6 +49,7 @@ class Answer:
     ticks: Sequence[Tick]
     publications: Sequence[Publication]
     lost: Sequence[Lost]
+    is_cut: bool = False  #: more is known than there was room for
 
     def __bool__(self) -> bool:
         return bool(self.parts or self.lost)
@@ -123,11 +124,16 @@ class Curiosity:
     # Answers
 
     def answers(
-        self, knowledge: Knowledge, limit: int, news: Items | None = None
+        self,
+        knowledge: Knowledge,
+        limit: int,
+        news: Items | None = None,
+        room: Callable[[Asker], int] | None = None,
     ) -> list[tuple[Wish, Answer]]:
         """What can be answered, to each asker at most ``limit`` events; with ``news``, where they tell something.
 
-        What is answered is not wanted any more.
+        ``room`` says how many bytes of events an asker takes now; one may go beyond it. What is answered is not wanted
+        any more.
         """
         told = None if news is None else _spoken_of(news)
         found = []
@@ -136,8 +142,8 @@ class Curiosity:
             if wish[0] is None:
                 wanted.remove(knowledge.known(wish[1]).within_all(spans))
                 self._close(wish, wanted)
-            elif spans:
-                answer = self._answer(wish, wanted, knowledge, limit, spans)
+            elif spans and (bytes_max := ABSOLUTE if room is None else room(wish[0])) > 0:
+                answer = self._answer(wish, wanted, knowledge, limit, spans, bytes_max)
                 if answer:
                     found.append((wish, answer))
         return found
@@ -147,19 +153,26 @@ class Curiosity:
         wanted = self._wishes.get((asker, version))
         if wanted is None:
             return Answer(self.pubend, (), (), (), ())
-        return self._answer((asker, version), wanted, knowledge, limit, list(wanted.all))
+        return self._answer((asker, version), wanted, knowledge, limit, list(wanted.all), ABSOLUTE)
 
     def _answer(
-        self, wish: Wish, wanted: _Wanted, knowledge: Knowledge, limit: int, spans: Sequence[Span]
+        self,
+        wish: Wish,
+        wanted: _Wanted,
+        knowledge: Knowledge,
+        limit: int,
+        spans: Sequence[Span],
+        bytes_max: int,
     ) -> Answer:
         lost = knowledge.lost
-        ticks, publications, known = _cut(knowledge.known(wish[1]).within_all(spans), knowledge, limit)
+        answerable = knowledge.known(wish[1]).within_all(spans)
+        ticks, publications, known = _cut(answerable, knowledge, limit, bytes_max)
         wanted.remove(known)
         self._close(wish, wanted)
         # All of a loss is told, asked for or not: nobody should ask piece by piece.
         gone = Intervals(lost.around(upto) for _, upto in lost.within_all(known))
         losses = [loss for span in gone for loss in knowledge.losses(*span)]
-        return Answer(self.pubend, lost.gaps_all(known), ticks, publications, losses)
+        return Answer(self.pubend, lost.gaps_all(known), ticks, publications, losses, known is not answerable)
 
     # Upstream
 
@@ -181,8 +194,10 @@ class Curiosity:
         for wanted in self._wishes.values():
             wanted.fresh = wanted.all.copy()
 
-    def next_nacks(self, knowledge: Knowledge, now: Instant) -> list[Nack]:
-        """What is to be asked upstream now: wanted, unknown, and not on the way.
+    def next_nacks(
+        self, knowledge: Knowledge, now: Instant, room: Callable[[Asker], int] | None = None
+    ) -> list[Nack]:
+        """What is to be asked upstream now: wanted, unknown, and not on the way; by those who have ``room`` for it.
 
         At the node that has the pubend, upstream is the log.
         """
@@ -191,6 +206,8 @@ class Curiosity:
         nacks: dict[Version, Intervals] = {}
         # The highest version first: what is asked for it is asked for the lower ones too.
         for (asker, version), wanted in sorted(self._wishes.items(), key=_downwards):
+            if asker is not None and room is not None and room(asker) <= 0:
+                continue
             holes = knowledge.known(version).gaps_all(self._next_spans(asker, wanted))
             if not holes:
                 continue
@@ -233,17 +250,19 @@ def _spoken_of(items: Items) -> list[Span]:
 
 
 def _cut(
-    spans: Sequence[Span], knowledge: Knowledge, limit: int
+    spans: Sequence[Span], knowledge: Knowledge, limit: int, bytes_max: int
 ) -> tuple[list[Tick], list[Publication], Sequence[Span]]:
-    """The events of ranges, and the ranges, cut where there would be more than so many."""
+    """The events of ranges, and the ranges, cut where there would be more than so many, or so many bytes."""
     ticks: list[Tick] = []
     publications: list[Publication] = []
+    room = bytes_max
     for i, (after, upto) in enumerate(spans):
         found, events = knowledge.events(after, upto, limit - len(ticks) + 1)
-        ticks += found
-        publications += events
-        if len(ticks) > limit:
-            publications.pop()
-            cut = (after, ticks.pop() - 1)
+        keep = min(limit - len(ticks), fitting(events, room) if room > 0 else 0)
+        ticks += found[:keep]
+        publications += events[:keep]
+        if keep < len(found):
+            cut = (after, found[keep] - 1)
             return ticks, publications, [*spans[:i], cut] if cut[0] < cut[1] else spans[:i]
+        room -= sum([len(event.event) for event in events])
     return ticks, publications, spans

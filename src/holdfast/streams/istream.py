@@ -95,14 +95,18 @@ class Sender:
         """What is new since the last ``pass_on``; which of it the receiver wants is for others to say."""
         return self._knowledge.events(self.edge, self._knowledge.edge)
 
-    def pass_on(self, ticks: Sequence[Tick], publications: Sequence[Publication]) -> Items:
+    def pass_on(
+        self, ticks: Sequence[Tick], publications: Sequence[Publication], upto: Tick | None = None
+    ) -> Items:
         """What is to be said now; the events are those of ``events()`` that the receiver wants.
 
-        The silence after the last of them is kept back: it is said with the next event, or by ``silence``.
+        The silence after the last of them is kept back: it is said with the next event, or by ``silence``. What is
+        above ``upto`` is to be said later.
         """
-        lost = self._knowledge.losses(self.edge, self._knowledge.edge)
-        parts = self._parts()
-        self.edge = max(self.edge, self._knowledge.edge)
+        edge = max(self.edge, self._knowledge.edge if upto is None else min(upto, self._knowledge.edge))
+        lost = self._knowledge.losses(self.edge, edge)
+        parts = self._parts(edge)
+        self.edge = edge
         los, ends, found = laid_out(parts, ticks, publications)
         self._lo = self.edge
         if ends and ends[-1] == self.edge and found[-1] is None:
@@ -117,9 +121,9 @@ class Sender:
         self._lo = self.edge
         return Items(self.pubend, self.under, los, ends, [None] * len(los))
 
-    def _parts(self) -> list[Span]:
+    def _parts(self, upto: Tick) -> list[Span]:
         """What we know above the last tick asserted; the silence kept back goes on where new knowledge joins it."""
-        known = self._knowledge.known(self.covered_by).within(self.edge, self._knowledge.edge)
+        known = self._knowledge.known(self.covered_by).within(self.edge, upto)
         parts = [part for span in known for part in self._knowledge.lost.gaps(*span)]
         if self._lo < self.edge:
             if parts and parts[0][0] == self.edge:

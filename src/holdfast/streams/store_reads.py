@@ -61,7 +61,7 @@ class ReadsLane:
             return EventsRead(effect.pubend, (), (), ())
         view = entry.log.view
         wanted = Intervals(effect.spans).within(ORIGIN, entry.stable)
-        found = _Found(effect.limit)
+        found = _Found(effect.limit, effect.bytes_max)
         with suppress(DiskFailed):  # what was read before is known; the rest may be asked for again
             found.scan(view, wanted)
         chopped = view.chopped
@@ -72,11 +72,13 @@ class ReadsLane:
 
 
 class _Found:
-    """What a read has come upon, in order, up to ``covered``; it ends at ``limit`` events."""
+    """What a read has come upon, in order, up to ``covered``; it ends at so many events, or bytes of them."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, bytes_max: int | None) -> None:
         assert limit > 0
         self._limit = limit
+        self._bytes_max = bytes_max
+        self._bytes = 0
         self.covered: Tick = ORIGIN
         self.ticks: list[Tick] = []
         self.publications: list[Publication] = []
@@ -89,14 +91,12 @@ class _Found:
             for item in view.scan(wanted[at][0], wanted[-1][1], WINDOW_BYTES):
                 if isinstance(item, Batch):
                     self._take(item, wanted, at)
-                    self.covered = item.indexes[-1]
                 elif isinstance(item, Damage):
                     self.damaged.append((item.first - 1, item.last))
                     self.covered = item.last
                 else:
                     self.covered = item.through
-                if len(self.ticks) >= self._limit:
-                    self._cut()
+                if self._is_full:
                     return
                 at = bisect_right(wanted, self.covered, lo=at, key=_upto)
                 if at == len(wanted) or _is_far(view, self.covered, wanted[at][0]):
@@ -105,6 +105,12 @@ class _Found:
                 self.covered = wanted[-1][1]
                 return
 
+    @property
+    def _is_full(self) -> bool:
+        """The rest is for the next read."""
+        has_enough = self._bytes_max is not None and self._bytes >= self._bytes_max
+        return has_enough or len(self.ticks) >= self._limit
+
     def _take(self, batch: Batch, wanted: Sequence[Span], at: int) -> None:
         indexes, records, _ = batch
         stop = 0
@@ -112,19 +118,18 @@ class _Found:
             start = bisect_right(indexes, after, lo=stop)
             stop = bisect_right(indexes, upto, lo=start)
             for tick, record in zip(indexes[start:stop], records[start:stop], strict=True):
+                self.covered = tick
                 try:
                     publication = read_record(record)
                 except msgspec.MsgspecError:  # whole, and not what a pubend writes
                     self.damaged.append((tick - 1, tick))
-                else:
-                    self.ticks.append(tick)
-                    self.publications.append(publication)
-
-    def _cut(self) -> None:
-        """The rest of what was found is for the next read."""
-        if len(self.ticks) > self._limit:
-            del self.ticks[self._limit :], self.publications[self._limit :]
-            self.covered = self.ticks[-1]
+                    continue
+                self.ticks.append(tick)
+                self.publications.append(publication)
+                self._bytes += len(record)
+                if self._is_full:
+                    return
+        self.covered = indexes[-1]
 
 
 def _is_far(view: LogView, position: Tick, after: Tick) -> bool:

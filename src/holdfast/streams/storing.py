@@ -108,11 +108,12 @@ class EventsTried:
 
 @dataclass(frozen=True, slots=True)
 class ReadEvents:
-    """Read what the log says of these ticks, the lowest first, with about ``limit`` events."""
+    """Read what the log says of these ticks, the lowest first, with about ``limit`` events, or bytes of them."""
 
     pubend: str
     spans: Sequence[Span]
     limit: int
+    bytes_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

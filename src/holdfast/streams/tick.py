@@ -8,13 +8,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from holdfast.errors import PeersFault
 from holdfast.intervals import Span
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Tick
 
-__all__ = ["BadItems", "Stretch", "checked", "laid_out"]
+__all__ = ["BadItems", "Stretch", "checked", "fitting", "laid_out"]
 
 
 class BadItems(PeersFault):
@@ -84,3 +85,11 @@ def laid_out(
             found.append(None)
     assert at == len(ticks), "an event outside the parts"
     return los, ends, found
+
+
+def fitting(publications: Sequence[Publication], room: int) -> int:
+    """How many of the first go into so many bytes; one does in any case."""
+    sizes = [len(publication.event) for publication in publications]
+    if sum(sizes) <= room:
+        return len(sizes)
+    return max(1, bisect_right(list(accumulate(sizes)), room))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.beyond import Beyond
 from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.flow import Flows
 from holdfast.broker.durable.names import stream_in
 from holdfast.broker.settings import Routing, Settings
 from holdfast.broker.statistics import Counters
@@ -33,8 +34,10 @@ from holdfast.node.breach import Breach
 from holdfast.node.node import Node
 from holdfast.node.station import Station
 from holdfast.overlay.transport import Trace
+from holdfast.streams.curiosity import Asker
 from holdfast.streams.istream import Receiver
 from holdfast.streams.storing import ReadEvents, ReadLake
+from holdfast.streams.tick import fitting
 
 if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
@@ -44,6 +47,9 @@ __all__ = ["Following"]
 #: An answer to a nack, or a reading of the log, has about so many events; and so many events are told at once.
 ANSWER_MAX: Final = 1_000
 ITEMS_MAX: Final = 4_000
+
+#: A reading has such a part of what may be on its way to a neighbour.
+READ_PARTS: Final = 2
 
 
 class Following:
@@ -56,6 +62,7 @@ class Following:
         self._counters = counters
         self._floods = settings.routing is Routing.FLOODING
         self._beyond = Beyond(node.table)
+        self.flows = Flows(settings.told_bytes_max, plane.say)
         self._wants_heard: dict[str, Version] = {}  #: by station
         self._wants_said: dict[str, Version] = {}
 
@@ -63,6 +70,17 @@ class Following:
         """A session is over, and what was agreed on it."""
         self._wants_heard.pop(station.name, None)
         self._wants_said.pop(station.name, None)
+        self.flows.on_gone(station.name)
+
+    def on_taken(self, sender: Station, taken: int) -> None:
+        """A follower has room for more.
+
+        :raises Breach: if it cannot have.
+        """
+        self.flows.on_taken(sender.name, taken)
+        for course in self._plane.courses.values():
+            if sender.name in course.senders:
+                self._plane.touch(course)
 
     def on_wants(self, sender: Station, version: Version) -> None:
         """A follower wants more than it did, and we have installed all of it.
@@ -132,9 +150,13 @@ class Following:
             self._plane.say(name, Wants(self.version))
 
     def pass_on(self, course: Course) -> None:
-        """What is new, to those who follow."""
+        """What is new, to those who follow and have room for it."""
         knowledge = course.knowledge
-        behind = {name: each for name, each in course.senders.items() if each.edge < knowledge.edge}
+        behind = {
+            name: each
+            for name, each in course.senders.items()
+            if each.edge < knowledge.edge and self.flows.room(name) > 0
+        }
         if not behind:
             return
         lowest = min(sender.edge for sender in behind.values())
@@ -142,7 +164,13 @@ class Following:
         wanted = self._wanted(course, behind, ticks, publications)
         for name, sender in behind.items():
             at = [i for i in wanted[name] if ticks[i] > sender.edge]
-            items = sender.pass_on([ticks[i] for i in at], [publications[i] for i in at])
+            events = [publications[i] for i in at]
+            fits = fitting(events, self.flows.room(name))
+            upto = knowledge.edge
+            if fits < len(at):
+                upto = ticks[at[fits]] - 1
+                self._plane.touch_later(course)
+            items = sender.pass_on([ticks[i] for i in at[:fits]], events[:fits], upto)
             if len(items) or items.lost:
                 self._say_items(name, items)
 
@@ -159,6 +187,9 @@ class Following:
         return self._beyond.wanted(followers, course.contents(ticks, publications))
 
     def _say_items(self, name: str, items: Items) -> None:
+        if self._plane.station(name) is None:
+            return
+        self.flows.on_told(name, items)
         if self._settings.trace_forwards:
             for publication in items.publications:
                 if publication is not None:
@@ -180,7 +211,8 @@ class Following:
 
     def answer(self, course: Course) -> None:
         """What followers have asked for and is known by now."""
-        for (asker, version), answer in course.curiosity.answers(course.knowledge, ANSWER_MAX):
+        answers = course.curiosity.answers(course.knowledge, ANSWER_MAX, room=self._room)
+        for (asker, version), answer in answers:
             assert isinstance(asker, str)
             sender = course.senders.get(asker)
             if sender is None:
@@ -192,8 +224,12 @@ class Following:
                 else self._wanted(course, [asker], answer.ticks, answer.publications)[asker]
             )
             self._say_items(asker, answer.items(sender.under_of(version), list(wanted)))
-            if len(answer.ticks) >= ANSWER_MAX:
+            if answer.is_cut:
                 self._plane.touch_later(course)
+
+    def _room(self, asker: Asker) -> int:
+        assert isinstance(asker, str)
+        return self.flows.room(asker)
 
     def ask(self, course: Course) -> None:
         """What is missing, of the next on the way, or of the log and the lake."""
@@ -202,7 +238,7 @@ class Following:
             return
         if course.upstream is None:
             return
-        for nack in course.curiosity.next_nacks(course.knowledge, self._plane.now):
+        for nack in course.curiosity.next_nacks(course.knowledge, self._plane.now, self._room):
             for start in range(0, len(nack.spans), SPANS_MAX):
                 self._plane.say(
                     course.upstream, Nack(nack.pubend, nack.version, nack.spans[start : start + SPANS_MAX])
@@ -218,13 +254,14 @@ class Following:
         may_read_lake = course.has_lake and not course.is_reading_lake
         if not may_read and not may_read_lake:
             return
-        nacks = course.curiosity.next_nacks(course.knowledge, self._plane.now)
+        nacks = course.curiosity.next_nacks(course.knowledge, self._plane.now, self._room)
         wanted = Intervals(span for nack in nacks for span in nack.spans)
         in_lake_through = self._plane.own[course.pubend].in_lake_through
         above, below = wanted.within(in_lake_through, ABSOLUTE), wanted.within(ORIGIN, in_lake_through)
         if above and may_read:
             course.is_reading = True
-            self._plane.emit(ReadEvents(course.pubend, above, ANSWER_MAX))
+            bytes_max = self._settings.told_bytes_max // READ_PARTS
+            self._plane.emit(ReadEvents(course.pubend, above, ANSWER_MAX, bytes_max))
         if below and may_read_lake and self._plane.now >= course.lake_again_at:
             course.is_reading_lake = True
             self._plane.emit(ReadLake(course.pubend, below, ANSWER_MAX))

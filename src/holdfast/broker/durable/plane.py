@@ -45,6 +45,7 @@ from holdfast.messages.ticks import (
     Items,
     Nack,
     Start,
+    Taken,
     Tick,
     Unfollow,
     Version,
@@ -383,6 +384,7 @@ class DurablePlane:
     def _on_message(self, sender: Station, message: Message) -> None:
         match message:
             case Items(pubend):
+                self.following.flows.on_heard(sender.name, message)
                 course = self.courses.get(pubend)
                 receiver = None if course is None else course.receivers.get(sender.name)
                 if course is not None and receiver is not None:  # else we followed once, and do no more
@@ -397,6 +399,8 @@ class DurablePlane:
                     self.touch(course)
             case Wants(version):
                 self.following.on_wants(sender, version)
+            case Taken(taken):
+                self.following.on_taken(sender, taken)
             case Follow(pubend):
                 self.following.on_follow(sender, pubend)
             case Unfollow(pubend):
