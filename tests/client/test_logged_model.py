@@ -201,9 +201,9 @@ class Greedy(Reading):
     """Asks for a whole buffer after each interruption, whatever waits."""
 
     def resume(self) -> Resume:
-        self._waiting, waiting = 0, self._waiting
+        self._room, room = 0, self._room
         resume = super().resume()
-        self._waiting = waiting
+        self._room = room
         return resume
 
 

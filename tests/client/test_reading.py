@@ -9,8 +9,9 @@ from portions import portion, said
 
 from holdfast.client.item import Gap, Silence
 from holdfast.client.reading import NOT_RESUMED, Reading
+from holdfast.messages.credit import CREDIT_BYTES
 from holdfast.messages.durable import Portion
-from holdfast.messages.publications import Batch
+from holdfast.messages.publications import Batch, Publication
 from holdfast.messages.subscriptions import Resume
 from holdfast.messages.ticks import ORIGIN
 from holdfast.streams.checkpoint_token import Place, Token
@@ -146,6 +147,36 @@ def test_what_is_turned_away_gives_its_credit_back() -> None:
     reading.take(portion(1, 2, 3, 4))
     reading.take(portion(1, 2))
     assert reading.next_credit() == 2
+
+
+def large(*ticks: int) -> Portion:
+    """Each takes the room of four."""
+    publications = [Publication("p", tick, bytes(3 * CREDIT_BYTES)) for tick in ticks]
+    return Portion(1, PUBEND, 1, Batch(publications), ticks, range(len(ticks)), ticks[-1])
+
+
+def test_large_events_take_and_give_back_the_credit_of_several() -> None:
+    reading = Reading(10)
+    reading.take(large(1, 2))
+    reading.take(portion(3, 4))
+    reading.consume(1)
+    assert reading.next_credit() == 0
+    reading.consume(3)
+    assert reading.next_credit() == 10
+    reading.take(large(5))
+    reading.take(large(5))
+    assert reading.next_credit() == 0, "four are owed of ten"
+    reading.consume(1)
+    assert reading.next_credit() == 8
+
+
+def test_what_took_more_room_than_there_was_is_paid_back_first() -> None:
+    reading = Reading(2)
+    reading.begin(1, {})
+    reading.take(large(1))
+    assert reading.resume().credit == 0
+    reading.consume(1)
+    assert reading.next_credit() == 2, "and not four: the buffer is of two"
 
 
 def test_who_sends_more_than_it_may_is_given_no_credit_for_it() -> None:

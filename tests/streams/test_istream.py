@@ -204,6 +204,20 @@ def test_lo_is_the_last_tick_asserted_or_the_highest_unknown() -> None:
     assert len(sender.silence()) == 0
 
 
+def test_what_there_is_no_room_for_is_said_later_and_nothing_of_it_is_taken_for_silence() -> None:
+    knowledge = Knowledge("P")
+    sender = Sender(knowledge)
+    sender.become_version(1, 1)
+    for tick in (5, 10, 15):
+        knowledge.add(Items("P", 1, [tick - 5], [tick], [event(tick)]))
+    knowledge.add_lost(20, 30)
+    first = sender.pass_on([5], [event(5)], upto=9)
+    assert (first.los, first.ticks, list(first.lost)) == ([0], [5], [])
+    assert (sender.edge, sender.silence().ticks) == (9, [9])
+    rest = sender.pass_on([10, 15], [event(10), event(15)])
+    assert (rest.los, rest.ticks, list(rest.lost)) == ([9, 10], [10, 15], [Lost(20, 30, "")])
+
+
 def test_start_asserts_nothing_and_the_receiver_asks_from_its_horizon_to_the_base() -> None:
     above, below = Knowledge("P"), Knowledge("P")
     above.add(Items("P", ABSOLUTE, [0], [20], [event(20)]))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stores import PUBEND, Bench, Twin, publication, row, told
 
 from examples import examples
+from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Lost
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.storage.files import DiskFailed
@@ -310,6 +311,23 @@ def test_a_log_that_ends_below_what_its_pubend_knew_has_lost_its_end() -> None:
     assert [tick for tick, _ in state.tail] == [1, 2]
     gone = bench.recovered.logs["gone"]
     assert (gone.last, list(gone.lost)) == (5, [Lost(0, 5, "damaged")])
+
+
+def test_at_start_no_more_than_so_many_bytes_of_events_below_the_marks_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of large events the last few thousand would fill a broker's memory."""
+    monkeypatch.setattr(store_events, "RECENT_BYTES", 20_000)
+    bench = Bench(LogSettings(100_000))
+    large = [Publication("p", tick, bytes(1_000)) for tick in range(1, 501)]
+    for start in range(0, 500, 5):
+        ticks = range(start + 1, start + 6)
+        bench.store.turn(Lane.EVENTS, [AppendEvents(PUBEND, ticks, large[start : start + 5], 0)])
+    bench.save(Change(PUBENDS, PUBEND, row(500)))
+    bench.crash()
+    found = [tick for tick, _ in bench.recovered.logs[PUBEND].tail]
+    assert found == [*range(found[0], 501)]
+    assert 10 <= len(found) <= 100
 
 
 def test_at_start_come_all_events_above_the_marks_and_about_the_last_few(

@@ -18,7 +18,9 @@ from holdfast.storage.files import DiskFailed
 from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import Change
 from holdfast.streams.ends import PUBENDS
-from holdfast.streams.storing import EventsRead
+from holdfast.streams.pubend import record_of
+from holdfast.streams.store import Lane
+from holdfast.streams.storing import EventsRead, ReadEvents
 
 
 def filled(
@@ -30,6 +32,15 @@ def filled(
     for start in range(0, events, batch):
         bench.append(ticks[start : start + batch])
     return bench, ticks
+
+
+def test_a_read_ends_at_so_many_bytes_and_has_one_event_at_least() -> None:
+    bench, ticks = filled(40)
+    three = sum(len(record_of(each)) for each in publications(ticks[:3]))
+    for bytes_max, count in ((1, 1), (three, 3), (three + 1, 4)):
+        [read] = bench.store.turn(Lane.READS, [ReadEvents(PUBEND, [(0, 400)], 1_000, bytes_max)])
+        assert isinstance(read, EventsRead)
+        assert (list(read.ticks), list(read.parts)) == (ticks[:count], [(0, ticks[count - 1])])
 
 
 def segment_names(bench: Bench) -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.client.effect import Stretch
+from holdfast.messages.credit import cost_of
 from holdfast.messages.durable import Portion
 from holdfast.messages.subscriptions import Resume
 from holdfast.messages.ticks import ORIGIN, Tick
@@ -31,7 +32,8 @@ _UNKNOWN: Final = Place(0, ORIGIN)
 class Reading:
     """One subscription's places and credit.
 
-    Invariant: the credit the broker has, what waits here and what is owed to the broker are ``buffer`` events.
+    Invariant: the credit the broker has, what waits here and what is owed to the broker are the room of ``buffer``
+    events. A large one takes that of several; for the last of them there may be less, and then less than none is left.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Reading:
         self._places: dict[str, Place] = dict(token or {})
         self._has_begun = token is not None  #: there are places to go on from
         self._waiting = 0  #: events that were delivered and not consumed
+        self._room = 0  #: that they take
         self._owed = 0  #: of the credit that was used up, what may be given again
 
     @property
@@ -59,8 +62,8 @@ class Reading:
 
     def resume(self) -> Resume:
         """What to tell a broker that does not know of us, or not any more."""
-        self._owed = 0
-        credit = max(0, self._buffer - self._waiting)
+        credit = self._buffer - self._room
+        self._owed, credit = min(0, credit), max(0, credit)
         if not self._has_begun:
             return Resume(credit, self.durable, self._start)
         return Resume(credit, self.durable, ORIGIN, {**self._places})
@@ -82,15 +85,18 @@ class Reading:
         """What is new in a portion; None: nothing."""
         after = position = self._places.get(portion.pubend, _UNKNOWN).tick
         position = lost_through = max(position, portion.lost_through)
-        publications, ticks = [], []
+        publications, ticks, new = [], [], []
         for i in portion.at:
             tick = portion.ticks[i]
             if tick > position:
                 position = tick
                 publications.append(portion.batch.publications[i])
                 ticks.append(tick)
-        self._owed += len(portion.at) - len(ticks)  # they used up credit, and nobody will consume them
+                new.append(i)
+        room = cost_of(portion.batch, new)
+        self._owed += cost_of(portion.batch, portion.at) - room  # nobody will consume what is not new
         self._waiting += len(ticks)
+        self._room += room
         upto = max(position, portion.upto)
         if upto == after:
             return None
@@ -108,14 +114,16 @@ class Reading:
         )
 
     def consume(self, events: int) -> None:
-        """The application has taken events."""
+        """The application has taken events. Which ones is not said: they take their share of the room."""
+        assert 0 <= events <= self._waiting, "no more can be consumed than was delivered"
+        room = self._room * events // self._waiting if events else 0
         self._waiting -= events
-        assert self._waiting >= 0, "no more can be consumed than was delivered"
-        self._owed += events
+        self._room -= room
+        self._owed += room
 
     def next_credit(self) -> int:
         """How much credit to give now; 0: it is not time yet."""
-        if not self._owed or 2 * self._owed < self._buffer:
+        if self._owed <= 0 or 2 * self._owed < self._buffer:
             return 0
         credit, self._owed = self._owed, 0
         return credit

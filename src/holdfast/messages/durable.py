@@ -215,7 +215,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """A subscriber has room for so many more events."""
+    """A subscriber has room for so many more events; a large one takes the room of several (``credit``)."""
 
     subscription: int
     count: Annotated[int, Meta(ge=1)]

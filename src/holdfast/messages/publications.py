@@ -66,6 +66,7 @@ class Batch:
     # make a cycle, and every batch would live until the garbage collector finds it.
     last: tuple[tuple[object, ...], object, bytes] | None = None
     portion: tuple[tuple[object, ...], Sequence[int], bytes] | None = None
+    costs: Sequence[int] | None = None  #: what each takes of a subscriber's credit; none of them: one each
 
     def __len__(self) -> int:
         return len(self.publications)

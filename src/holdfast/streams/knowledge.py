@@ -64,6 +64,11 @@ class Knowledge:
         self._versions: list[Version] = [ABSOLUTE]  #: in use, ascending
         self._known: dict[Version, Intervals] = {ABSOLUTE: Intervals()}
 
+    @property
+    def average_bytes(self) -> int:
+        """What an event takes, of those that are kept; 0: none is."""
+        return self.bytes // len(self._events) if self._events else 0
+
     # Facts
 
     def add(self, items: Items) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 from holdfast.errors import EnvironmentsFault
@@ -37,7 +38,9 @@ __all__ = ["DAMAGED", "EventsLane", "PubendLog", "log_state"]
 #: Why ticks are lost that nobody gave up.
 DAMAGED: Final = "damaged"
 
-RECENT_EVENTS: Final = 10_000  #: about so many are read at start, for publishers that ask where theirs stand
+#: About so many events are read at start, or bytes of them, for publishers that ask where theirs stand.
+RECENT_EVENTS: Final = 10_000
+RECENT_BYTES: Final = 16 << 20
 WAITING_BYTES: Final = 64 << 20  #: so much waits for one commit at most
 
 
@@ -195,14 +198,15 @@ def log_state(entry: PubendLog, upto: Tick, end: Tick) -> LogState:
 
 
 def _recent(view: LogView) -> Tick:
-    """A tick above which stand about the last ``RECENT_EVENTS``."""
-    left = RECENT_EVENTS
+    """A tick above which stand about the last ``RECENT_EVENTS``, or ``RECENT_BYTES``."""
+    events, size = RECENT_EVENTS, RECENT_BYTES
     for segment in reversed(view.segments):
-        if segment.records > left:
+        if segment.records > events or segment.size > size:
             entries = len(segment.firsts)
-            wanted = -(-left * entries // segment.records)  # as many entries of the sparse index, rounded up
-            return segment.firsts[entries - wanted] - 1
-        left -= segment.records
+            share = min(events / max(1, segment.records), size / segment.size)
+            return segment.firsts[entries - ceil(share * entries)] - 1 if entries else segment.last
+        events -= segment.records
+        size -= segment.size
     return view.chopped
 
 

@@ -14,6 +14,7 @@ from holdfast.broker.durable.noting import Notes
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.records import HostedRow, PlaceRow
 from holdfast.events.event import Content
+from holdfast.messages.credit import CREDIT_BYTES, affordable, cost_of
 from holdfast.messages.durable import Portion
 from holdfast.messages.publications import Batch, Publication
 from holdfast.messages.ticks import ORIGIN, Tick
@@ -235,11 +236,12 @@ class Hosted:
     ) -> None:
         """Events for somebody who is current, as many as it has credit for."""
         assert self.constream is not None
-        if reader.credit < len(at):
-            position = reader.told[self._course.pubend] if not reader.credit else ticks[at[reader.credit - 1]]
+        count = affordable(batch, at, reader.credit)
+        if count < len(at):
+            position = reader.told[self._course.pubend] if not count else ticks[at[count - 1]]
             self.constream.detach(reader.number)
             self._fall_behind(reader, position)
-            at = at[: reader.credit]
+            at = at[:count]
         if at:
             self._send(reader, batch, ticks, at, ticks[at[-1]], desk)
 
@@ -279,7 +281,8 @@ class Hosted:
             if catchup.wants_reading:
                 self._read(reader, catchup, desk)
                 return False
-            self._course.ask(catchup.version, catchup.next_wanted(knowledge, reader.credit))
+            wanted = max(1, reader.credit * CREDIT_BYTES // max(CREDIT_BYTES, knowledge.average_bytes))
+            self._course.ask(catchup.version, catchup.next_wanted(knowledge, wanted))
             if budget <= 0:
                 return True
             limit = min(reader.credit, STRETCH_MAX) if catchup.is_sure else STRETCH_MAX
@@ -287,8 +290,8 @@ class Hosted:
             if stretch is None:
                 return False
             budget -= len(stretch.ticks) + 1
-            if not catchup.is_sure and stretch.ticks:
-                stretch = _picked(stretch, desk.accepted(reader, stretch.publications), reader.credit)
+            if stretch.ticks:
+                stretch = self._picked(stretch, None if catchup.is_sure else desk, reader)
             catchup.on_told(stretch)
             constream.on_told(reader.number, stretch.upto)
             self._tell(reader, stretch, desk)
@@ -326,11 +329,28 @@ class Hosted:
         if stretch.lost_through > stretch.after:
             self.tell_gap(reader, stretch.lost_through, stretch.reason, desk)
         at = list(range(len(stretch.ticks)))
-        if len(at) > reader.credit:
-            self._deliver(reader, self._batch(stretch), stretch.ticks, at, desk)
+        batch = self._batch(stretch)
+        if affordable(batch, at, reader.credit) < len(at):
+            self._deliver(reader, batch, stretch.ticks, at, desk)
             return False
-        self._send(reader, self._batch(stretch), stretch.ticks, at, stretch.upto, desk)
+        self._send(reader, batch, stretch.ticks, at, stretch.upto, desk)
         return True
+
+    def _picked(self, stretch: Stretch, desk: Desk | None, reader: Reader) -> Stretch:
+        """What one reader wants of a stretch, all of it without a ``desk``, cut off where it has no more room."""
+        ticks, publications = stretch.ticks, stretch.publications
+        at = range(len(ticks)) if desk is None else desk.accepted(reader, publications)
+        count = affordable(self._batch(stretch), at, reader.credit)
+        if count == len(ticks):
+            return stretch
+        return Stretch(
+            stretch.after,
+            stretch.lost_through,
+            [ticks[i] for i in at[:count]],
+            [publications[i] for i in at[:count]],
+            stretch.upto if count == len(at) else ticks[at[count - 1]],
+            stretch.reason,
+        )
 
     def _batch(self, stretch: Stretch) -> Batch:
         """The events of a stretch. Those who catch up together are told the same, and it is written once."""
@@ -359,23 +379,9 @@ class Hosted:
         if told is None or reader.connection is None or (upto <= told and not lost_through):
             return
         reader.told[pubend] = max(told, upto)
-        reader.credit -= len(at)
+        reader.credit -= cost_of(batch, at)
         portion = Portion(
             reader.subscription, pubend, self.incarnation, batch, ticks, at, upto, lost_through, reason
         )
         desk.emit(Send(reader.connection, [portion]))
         desk.on_delivered(reader, portion)
-
-
-def _picked(stretch: Stretch, at: list[int], credit: int) -> Stretch:
-    """What one reader wants of a stretch, cut off where it has no more room."""
-    ticks, publications = stretch.ticks, stretch.publications
-    upto = stretch.upto if len(at) <= credit else ticks[at[credit - 1]]
-    return Stretch(
-        stretch.after,
-        stretch.lost_through,
-        [ticks[i] for i in at[:credit]],
-        [publications[i] for i in at[:credit]],
-        upto,
-        stretch.reason,
-    )
