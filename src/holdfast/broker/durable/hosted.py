@@ -290,11 +290,16 @@ class Hosted:
             if stretch is None:
                 return False
             budget -= len(stretch.ticks) + 1
-            if stretch.ticks:
-                stretch = self._picked(stretch, None if catchup.is_sure else desk, reader)
+            if not catchup.is_sure and stretch.ticks:
+                stretch = _picked(stretch, desk.accepted(reader, stretch.publications))
+            batch = self._batch(stretch)
+            count = affordable(batch, range(len(batch)), reader.credit)
+            if count < len(batch):
+                stretch = _cut(stretch, count)
+                batch = self._batch(stretch)
             catchup.on_told(stretch)
             constream.on_told(reader.number, stretch.upto)
-            self._tell(reader, stretch, desk)
+            self._tell(reader, stretch, desk, batch)
         return False
 
     def _read(self, reader: Reader, catchup: CatchUp, desk: Desk) -> None:
@@ -324,33 +329,18 @@ class Hosted:
         """Something may be missing up to a tick."""
         self._send(reader, Batch([]), (), (), upto, desk, lost_through=upto, reason=reason)
 
-    def _tell(self, reader: Reader, stretch: Stretch, desk: Desk) -> bool:
+    def _tell(self, reader: Reader, stretch: Stretch, desk: Desk, batch: Batch | None = None) -> bool:
         """One reader's stretch; False if it had no credit for all of it, and must catch up now."""
         if stretch.lost_through > stretch.after:
             self.tell_gap(reader, stretch.lost_through, stretch.reason, desk)
         at = list(range(len(stretch.ticks)))
-        batch = self._batch(stretch)
+        if batch is None:
+            batch = self._batch(stretch)
         if affordable(batch, at, reader.credit) < len(at):
             self._deliver(reader, batch, stretch.ticks, at, desk)
             return False
         self._send(reader, batch, stretch.ticks, at, stretch.upto, desk)
         return True
-
-    def _picked(self, stretch: Stretch, desk: Desk | None, reader: Reader) -> Stretch:
-        """What one reader wants of a stretch, all of it without a ``desk``, cut off where it has no more room."""
-        ticks, publications = stretch.ticks, stretch.publications
-        at = range(len(ticks)) if desk is None else desk.accepted(reader, publications)
-        count = affordable(self._batch(stretch), at, reader.credit)
-        if count == len(ticks):
-            return stretch
-        return Stretch(
-            stretch.after,
-            stretch.lost_through,
-            [ticks[i] for i in at[:count]],
-            [publications[i] for i in at[:count]],
-            stretch.upto if count == len(at) else ticks[at[count - 1]],
-            stretch.reason,
-        )
 
     def _batch(self, stretch: Stretch) -> Batch:
         """The events of a stretch. Those who catch up together are told the same, and it is written once."""
@@ -385,3 +375,15 @@ class Hosted:
         )
         desk.emit(Send(reader.connection, [portion]))
         desk.on_delivered(reader, portion)
+
+
+def _picked(stretch: Stretch, at: Sequence[int]) -> Stretch:
+    """What one reader wants of a stretch."""
+    ticks, publications = [stretch.ticks[i] for i in at], [stretch.publications[i] for i in at]
+    return Stretch(stretch.after, stretch.lost_through, ticks, publications, stretch.upto, stretch.reason)
+
+
+def _cut(stretch: Stretch, count: int) -> Stretch:
+    """So many events of a stretch, of more, and nothing behind them."""
+    ticks, publications = stretch.ticks[:count], stretch.publications[:count]
+    return Stretch(stretch.after, stretch.lost_through, ticks, publications, ticks[-1], stretch.reason)
