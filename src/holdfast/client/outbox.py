@@ -20,9 +20,8 @@ __all__ = ["SENT_BYTES_MAX", "Outbox", "publishes"]
 PUBLISH_BYTES_MAX: Final = 256 * 1024
 PUBLISH_EVENTS_MAX: Final = 1_000
 
-
 #: Of events that were sent and have no answer; one more may go beyond it.
-SENT_BYTES_MAX: Final = 16 << 20
+SENT_BYTES_MAX: Final = 4 << 20
 
 
 class Outbox:
