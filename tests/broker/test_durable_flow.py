@@ -28,7 +28,7 @@ def numbers_in(messages: Sequence[Items]) -> list[int]:
 
 def publishing(count: int) -> tuple[Desk, int]:
     """A broker that has logged so many events, and a neighbour that follows it from now on."""
-    desk = Desk(["left"], told_bytes_max=ROOM)
+    desk = Desk(["left"], told_bytes=ROOM)
     left = desk.meet("left", filters=["a"])
     desk.say(left, Wants(1), Follow(OWN))
     desk.publisher("p", *range(1, count + 1))
@@ -47,7 +47,7 @@ def test_a_follower_is_told_so_much_and_the_rest_as_it_takes_that_in() -> None:
 
 
 def test_what_it_missed_is_answered_no_faster_than_it_takes_that_in() -> None:
-    desk = Desk(["left"], told_bytes_max=ROOM, cache_bytes=1)
+    desk = Desk(["left"], told_bytes=ROOM, cache_bytes=1)
     left = desk.meet("left", filters=["a"])
     desk.publisher("p", *range(1, 101))
     desk.wait(UNHEARD_NS)
@@ -81,7 +81,7 @@ def test_who_says_it_has_taken_in_what_it_was_never_told_is_not_believed(words: 
 
 
 def test_what_was_taken_in_is_said_to_who_told_it() -> None:
-    desk = Desk(["left"], told_bytes_max=ROOM)
+    desk = Desk(["left"], told_bytes=ROOM)
     left = desk.meet("left", FAR)
     desk.reader()
     desk.say(left, admitted(100), Start(FAR, 100))

@@ -16,6 +16,7 @@ async def everything(brokers: Brokers, *names: str, topics: str = "t") -> list[h
     number = next(_marks)
     marks = {f"mark-{name}-{number}" for name in names}
     found: list[holdfast.Event] = []
+    begun: set[str] = set()  #: pubends of which there was an event
     async with asyncio.timeout(PATIENCE_S):
         for name in names:
             async with holdfast.connect(brokers.url(name), name=f"mark-{name}-{number}") as network:
@@ -25,10 +26,11 @@ async def everything(brokers: Brokers, *names: str, topics: str = "t") -> list[h
             network.subscribe(f"{topics}/#", start="earliest") as items,
         ):
             async for item in items:
-                if isinstance(item, holdfast.Gap):  # before the first event: there never was anything
-                    assert not found, item
+                if isinstance(item, holdfast.Gap):  # before a log's first event: there never was anything
+                    assert item.pubend not in begun, item
                     continue
-                assert isinstance(item, holdfast.Event)
+                assert isinstance(item, holdfast.LoggedEvent)
+                begun.add(item.pubend)
                 if item.publisher in marks:
                     marks.discard(item.publisher)
                     if not marks:

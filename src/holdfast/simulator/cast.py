@@ -106,7 +106,7 @@ class Cast:
     def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
-            settings = replace(settings, told_bytes_max=TOLD_BYTES_MAX)
+            settings = replace(settings, told_bytes=TOLD_BYTES_MAX)
             if self._has_lake:
                 streams = tuple(replace(each, lake=True) for each in settings.streams)
                 settings = replace(settings, streams=streams, cache_bytes=LAKE_CACHE_BYTES)

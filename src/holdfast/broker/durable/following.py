@@ -62,7 +62,7 @@ class Following:
         self._counters = counters
         self._floods = settings.routing is Routing.FLOODING
         self._beyond = Beyond(node.table)
-        self.flows = Flows(settings.told_bytes_max, plane.say)
+        self.flows = Flows(settings.told_bytes, plane.say)
         self._wants_heard: dict[str, Version] = {}  #: by station
         self._wants_said: dict[str, Version] = {}
 
@@ -260,7 +260,7 @@ class Following:
         above, below = wanted.within(in_lake_through, ABSOLUTE), wanted.within(ORIGIN, in_lake_through)
         if above and may_read:
             course.is_reading = True
-            bytes_max = self._settings.told_bytes_max // READ_PARTS
+            bytes_max = self._settings.told_bytes // READ_PARTS
             self._plane.emit(ReadEvents(course.pubend, above, ANSWER_MAX, bytes_max))
         if below and may_read_lake and self._plane.now >= course.lake_again_at:
             course.is_reading_lake = True
