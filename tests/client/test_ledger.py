@@ -13,7 +13,7 @@ LOST, OTHER = Partition("b1", 1, 1, ("b2",)), Partition("b1", 1, 2, ("b3",))
 
 
 def ledger(buffer: int = 4) -> Ledger:
-    made = Ledger("me", 7, 100)
+    made = Ledger("me", 7, 100, 1_000_000)
     made.add(AddSubscription(1, "#", buffer))
     return made
 

@@ -10,7 +10,7 @@ from holdfast.client.outbox import Outbox
 
 
 def outbox(*numbers: int) -> Outbox:
-    made = Outbox(1_000)
+    made = Outbox(1_000, 1_000_000)
     made.submit(numbered(*numbers))
     return made
 

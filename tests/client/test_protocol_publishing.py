@@ -8,8 +8,9 @@ from answered import Answered, numbered
 from counted_calls import work_of
 from holdfast.client.effect import Acknowledged, NotAccepted
 from holdfast.client.input import Open, Submit
-from holdfast.client.outbox import PUBLISH_BYTES_MAX, SENT_BYTES_MAX
+from holdfast.client.outbox import PUBLISH_BYTES_MAX
 from holdfast.client.protocol import ClientCore
+from holdfast.client.settings import Settings
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Accepted, Publication, Publish, Rejected
 from holdfast.messages.subscriptions import Subscribe
@@ -133,6 +134,9 @@ def test_one_event_larger_than_a_frame_should_be_travels_alone() -> None:
     assert [type(message) for message in world.said[1:]] == [Publish, Publish]
 
 
+SENT_BYTES = Settings("peer", 1, "b:1").sent_bytes
+
+
 def large(*numbers: int) -> list[Publication]:
     return numbered(*numbers, event=b"x" * 1_000_000)
 
@@ -144,7 +148,7 @@ def test_what_a_broker_has_not_answered_is_bounded_in_bytes_and_the_rest_waits_f
     world.step(Submit(large(*range(1, 31))))
     world.step(Submit(large(*range(31, 101))))
     window = len(world.sent_numbers())
-    assert SENT_BYTES_MAX <= window * 1_000_000 < SENT_BYTES_MAX + 1_000_000
+    assert SENT_BYTES <= window * 1_000_000 < SENT_BYTES + 1_000_000
     world.say(Accepted(3))
     assert world.sent_numbers() == list(range(1, window + 4))
     world.say(Rejected(4, "bad"), Rejected(6, "bad"))
@@ -177,7 +181,7 @@ def test_after_a_loss_no_more_is_sent_again_than_a_broker_should_hold() -> None:
 def test_one_event_that_is_larger_than_all_that_may_wait_is_sent_all_the_same() -> None:
     world = Answered()
     world.open()
-    world.step(Submit(numbered(1, 2, event=b"x" * (SENT_BYTES_MAX + 1))))
+    world.step(Submit(numbered(1, 2, event=b"x" * (SENT_BYTES + 1))))
     assert world.sent_numbers() == [1]
     world.say(Accepted(1))
     assert world.sent_numbers() == [1, 2]

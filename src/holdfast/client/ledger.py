@@ -38,12 +38,12 @@ AWAITING_BUFFERS_MAX: Final = 10
 class Ledger:
     """The subscriptions and the events of one client; ``incarnation`` is part of the subscriptions' ids."""
 
-    def __init__(self, name: str, incarnation: int, unacknowledged_max: int) -> None:
+    def __init__(self, name: str, incarnation: int, unacknowledged_max: int, sent_bytes_max: int) -> None:
         self.name = name
         self.incarnation = incarnation
         self.inbox = Inbox()
         self.logged = LoggedStreams(self.inbox)
-        self.outbox = Outbox(unacknowledged_max)
+        self.outbox = Outbox(unacknowledged_max, sent_bytes_max)
         self.home = ""  #: the broker our events are logged at: the first they were sent to; "": none was
         #: Subscriptions that are over and not yet forgotten by the network.
         self.ending: dict[int, Subscription] = {}

@@ -75,7 +75,9 @@ class MemberCore(Host):
     ) -> None:
         self.name = settings.name
         self.node = Node(membership, Table(), self)
-        self.ledger = ledger or Ledger(settings.name, membership.incarnation, settings.unacknowledged_max)
+        self.ledger = ledger or Ledger(
+            settings.name, membership.incarnation, settings.unacknowledged_max, settings.sent_bytes
+        )
         everything = StreamOrder(settings.stream, Order.FIFO, Guarantee.RELIABLE, ("#",))
         self._streams = StreamMap(streams or [everything], limits)
         self.ledger.inbox.learn(self._streams.streams, self._streams.reliable)

@@ -14,21 +14,19 @@ from typing import Final
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Publication, Publish
 
-__all__ = ["SENT_BYTES_MAX", "Outbox", "publishes"]
+__all__ = ["Outbox", "publishes"]
 
 #: A Publish carries at most about this much: no frame is large, and the broker is soon done with it.
 PUBLISH_BYTES_MAX: Final = 256 * 1024
 PUBLISH_EVENTS_MAX: Final = 1_000
 
-#: Of events that were sent and have no answer; one more may go beyond it.
-SENT_BYTES_MAX: Final = 4 << 20
-
 
 class Outbox:
     """Events by number, ascending. Those that were answered stay in the row until what came before is answered."""
 
-    def __init__(self, unacknowledged_max: int) -> None:
+    def __init__(self, unacknowledged_max: int, sent_bytes_max: int) -> None:
         self._unacknowledged_max = unacknowledged_max
+        self._sent_bytes_max = sent_bytes_max
         self._last_submitted = 0
         self._row: deque[Publication] = deque()
         self._rejected: set[int] = set()  #: of those in the row
@@ -57,13 +55,13 @@ class Outbox:
         """What this session is to bring now, in order; ``submitted`` was just now."""
         if submitted:
             size = sum([len(publication.event) for publication in submitted])
-            if not self._unsent and self._sent_bytes + size <= SENT_BYTES_MAX:
+            if not self._unsent and self._sent_bytes + size <= self._sent_bytes_max:
                 self._sent_upto = submitted[-1].n
                 self._sent_bytes += size
                 return submitted
             self._unsent += submitted
         due: list[Publication] = []
-        while self._unsent and self._sent_bytes < SENT_BYTES_MAX:
+        while self._unsent and self._sent_bytes < self._sent_bytes_max:
             publication = self._unsent.popleft()
             if publication.n not in self._rejected:
                 due.append(publication)

@@ -85,7 +85,9 @@ class ClientCore:
 
     def __init__(self, settings: Settings, *, asks: bool = False) -> None:
         self.name = settings.name
-        self.ledger = Ledger(settings.name, settings.incarnation, settings.unacknowledged_max)
+        self.ledger = Ledger(
+            settings.name, settings.incarnation, settings.unacknowledged_max, settings.sent_bytes
+        )
         self.invitation: tuple[int, Welcome] | None = None
         self._settings = settings
         self._features = (MEMBER,) if asks else ()

@@ -25,3 +25,4 @@ class Settings:
     stream: str = "default"  #: of a member of a reliable network: what it publishes belongs to this stream
     others: tuple[str, ...] = ()  #: further brokers, tried in turn when one cannot be had, or is lost
     unacknowledged_max: int = 100_000  #: events submitted and not yet acknowledged
+    sent_bytes: int = 4 * 1024 * 1024  #: of those that were sent to the broker; one more may go beyond it

@@ -42,8 +42,9 @@ _RECORD_FILE: Final = "record of "  #: and the name of a subscription
 LAKE_CACHE_BYTES: Final = 4_500
 
 
-#: So little is on its way to a neighbour at a time: a few events.
-TOLD_BYTES_MAX: Final = 1_500
+#: So little is on its way to a neighbour at a time, and from a publisher: a few events.
+TOLD_BYTES: Final = 1_500
+SENT_BYTES: Final = 400
 
 
 class Ticket(NamedTuple):
@@ -106,7 +107,7 @@ class Cast:
     def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
-            settings = replace(settings, told_bytes=TOLD_BYTES_MAX)
+            settings = replace(settings, told_bytes=TOLD_BYTES)
             if self._has_lake:
                 streams = tuple(replace(each, lake=True) for each in settings.streams)
                 settings = replace(settings, streams=streams, cache_bytes=LAKE_CACHE_BYTES)
@@ -121,7 +122,9 @@ class Cast:
         def make(incarnation: int) -> Core:
             others = tuple(map(address_of, self._others.get(process.name, ())))
             settings = replace(
-                client_settings(self.configuration, process, incarnation, address_of), others=others
+                client_settings(self.configuration, process, incarnation, address_of),
+                others=others,
+                sent_bytes=SENT_BYTES,
             )
             member = membership(self.configuration, process, incarnation, address_of)
             disk = self.world.nodes[process.name].disk
