@@ -42,7 +42,7 @@ _RECORD_FILE: Final = "record of "  #: and the name of a subscription
 LAKE_CACHE_BYTES: Final = 4_500
 
 
-#: So little is on its way to a neighbour at a time, and from a publisher: a few events.
+#: So little of what is logged is on its way to a neighbour at a time, and from a publisher: a few events.
 TOLD_BYTES: Final = 1_500
 SENT_BYTES: Final = 400
 
@@ -122,10 +122,10 @@ class Cast:
         def make(incarnation: int) -> Core:
             others = tuple(map(address_of, self._others.get(process.name, ())))
             settings = replace(
-                client_settings(self.configuration, process, incarnation, address_of),
-                others=others,
-                sent_bytes=SENT_BYTES,
+                client_settings(self.configuration, process, incarnation, address_of), others=others
             )
+            if self.configuration.guarantee == "durable":
+                settings = replace(settings, sent_bytes=SENT_BYTES)
             member = membership(self.configuration, process, incarnation, address_of)
             disk = self.world.nodes[process.name].disk
             reserved = int(disk.read(_NUMBERS_FILE) or b"0")
