@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -121,9 +121,8 @@ def test_r1_4_everybody_is_told_the_truth_and_a_tick_is_asked_for_once(
 class Credulous(Curiosity):
     """Takes silence under any version for an answer."""
 
-    def _answer(self, *arguments: object) -> Answer:
-        wish, *others = arguments
-        return super()._answer((wish[0], 1), *others)  # type: ignore[index, arg-type]
+    def _answer(self, wish: Wish, *others: Any, **more: Any) -> Answer:
+        return super()._answer((wish[0], 1), *others, **more)
 
     def _close(self, wish: Wish, wanted: object) -> None:
         pass

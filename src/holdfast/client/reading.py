@@ -85,14 +85,13 @@ class Reading:
         """What is new in a portion; None: nothing."""
         after = position = self._places.get(portion.pubend, _UNKNOWN).tick
         position = lost_through = max(position, portion.lost_through)
-        publications, ticks, new = [], [], []
+        new: list[int] = []
         for i in portion.at:
-            tick = portion.ticks[i]
-            if tick > position:
-                position = tick
-                publications.append(portion.batch.publications[i])
-                ticks.append(tick)
+            if portion.ticks[i] > position:
+                position = portion.ticks[i]
                 new.append(i)
+        publications = [portion.batch.publications[i] for i in new]
+        ticks = [portion.ticks[i] for i in new]
         room = cost_of(portion.batch, new)
         self._owed += cost_of(portion.batch, portion.at) - room  # nobody will consume what is not new
         self._waiting += len(ticks)

@@ -41,7 +41,6 @@ _RECORD_FILE: Final = "record of "  #: and the name of a subscription
 #: So little is kept in memory where there is a lake: what a log has given up is not to be had there either.
 LAKE_CACHE_BYTES: Final = 4_500
 
-
 #: So little of what is logged is on its way to a neighbour at a time, and from a publisher: a few events.
 TOLD_BYTES: Final = 1_500
 SENT_BYTES: Final = 400
