@@ -49,6 +49,7 @@ def page(*pubends: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "subscriptions": counts,
         "elsewhere": [],
         "gaps": {},
+        "logging": {"bytes": 0, "held_up": 0},
         "staged": staged(),
     }
     return {"durable": {**durable, "pubends": list(pubends), **changes}}
@@ -128,6 +129,13 @@ def test_events_that_wait_for_a_log_elsewhere_are_told_if_it_cannot_be_reached()
     ]
     assert list(DurableView({"b2": page(elsewhere=waiting)}).lines()) == [
         "b2 does not reach b1, which is to log 12 events: their publishers wait."
+    ]
+
+
+def test_publishers_that_wait_for_a_disk_are_told() -> None:
+    held_up, busy = {"bytes": 300 << 20, "held_up": 3}, {"bytes": 4096, "held_up": 0}
+    assert list(DurableView({"b1": page(logging=held_up), "b2": page(logging=busy)}).lines()) == [
+        "b1 has 300.0 MiB on the way to its disk, and holds up three publishers for it."
     ]
 
 

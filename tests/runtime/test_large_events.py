@@ -11,11 +11,19 @@ import re
 from pathlib import Path
 
 import holdfast
-from durable_brokers import PATIENCE_S, Brokers, brokers_in, patiently
+from durable_brokers import PATIENCE_S, STREAM, Brokers, brokers_in, patiently
 
 EVENTS = 300
 SIZE = 1_000_000
+PUBLISHERS, EACH = 12, 20
 MEMORY_MB = 400  #: of each broker, at most; all events would be 300 MB in each place they are kept
+
+#: Each sync of a broker's takes longer than anything else.
+SLOW_DISK = """
+import os, time
+sync = os.fdatasync
+os.fdatasync = lambda descriptor: (time.sleep(0.05), sync(descriptor))
+"""
 
 
 def peak_mb(brokers: Brokers, name: str) -> int:
@@ -32,6 +40,15 @@ async def publish_all(brokers: Brokers) -> None:
     ):
         for n in range(EVENTS):
             await out.send("orders/eu", {"n": n}, n.to_bytes(4) * (SIZE // 4), timeout=PATIENCE_S)
+
+
+async def publish_some(brokers: Brokers, publisher: int) -> None:
+    async with (
+        holdfast.connect(brokers.url("phb"), name=f"p{publisher}", timeout=PATIENCE_S) as network,
+        network.publisher(timeout=PATIENCE_S) as out,
+    ):
+        for n in range(EACH):
+            await out.send("orders/eu", {"n": n}, bytes(SIZE), timeout=PATIENCE_S)
 
 
 async def read_all(brokers: Brokers, name: str) -> list[object]:
@@ -72,3 +89,34 @@ async def test_large_events_are_published_missed_and_caught_up_with_and_nobody_i
             line for name in ("phb", "shb") for line in brokers.said(name) if "given up" in line["text"]
         ]
         assert [line for line in given_up if "slow" in line["text"]] == []
+
+
+@patiently
+async def test_publishers_who_are_faster_than_the_disk_wait_for_it_and_lose_nothing(tmp_path: Path) -> None:
+    """So little may be on its way that each is not read from for a while, again and again."""
+    little = f"\n[durable]\nlogging_bytes = {SIZE}\n"
+    with brokers_in(tmp_path, {"phb": None}, streams=STREAM + little, first=SLOW_DISK) as brokers:
+        await brokers.start("phb")
+        async with (
+            holdfast.connect(brokers.url("phb"), name="at-phb", timeout=PATIENCE_S) as network,
+            network.subscribe("orders/#", durable="kept", timeout=PATIENCE_S) as items,
+        ):
+            held_up: list[int] = []
+
+            async def watch() -> None:
+                while True:
+                    page = await asyncio.to_thread(brokers.status, "phb")
+                    held_up.append(page["durable"]["logging"]["held_up"])
+
+            watching = asyncio.create_task(watch())
+            await asyncio.gather(*(publish_some(brokers, each) for each in range(PUBLISHERS)))
+            watching.cancel()
+            found: dict[str, list[object]] = {}
+            for _ in range(PUBLISHERS * EACH):
+                item = await items.get(PATIENCE_S)
+                assert isinstance(item, holdfast.LoggedEvent)
+                found.setdefault(item.publisher, []).append(item.attributes["n"])
+        assert found == {f"p{each}": list(range(EACH)) for each in range(PUBLISHERS)}
+        assert max(held_up) > 0
+        assert brokers.status("phb")["durable"]["logging"] == {"bytes": 0, "held_up": 0}
+        assert peak_mb(brokers, "phb") < MEMORY_MB

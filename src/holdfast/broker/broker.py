@@ -189,6 +189,8 @@ class Broker(Host):
     def _tick(self, now: Instant) -> Effects:
         """Heartbeats to those who are owed one; the silent, and those whose grace is over, are given up."""
         effects: Effects = []
+        for connection in () if self.durable is None else self.durable.throttle.paused:
+            self._sessions.hear(connection, now)
         for session in self._sessions.all():
             connection = session.connection
             if connection not in self._sessions:
@@ -209,6 +211,8 @@ class Broker(Host):
 
     def _lose(self, connection: int, now: Instant) -> Effects:
         self._hosting.on_lost(connection, self._sessions.forget(connection), now)
+        if self.durable is not None:
+            self.durable.throttle.on_gone(connection)
         return []
 
     def _end(self, connection: int, farewell: Farewell, reason: str, now: Instant) -> Effects:

@@ -90,6 +90,7 @@ class Settings:
     report_every_ns: int = 250 * MILLISECOND  #: how often what was delivered and acknowledged is told (R1.30)
     cache_bytes: int = 64 * 1024 * 1024  #: of events of one pubend kept in memory
     told_bytes: int = 16 * 1024 * 1024  #: of logged events on their way to one neighbour
+    logging_bytes: int = 256 * 1024 * 1024  #: of events on their way to the disk; then publishers wait
     expire_after_ns: int | None = (
         None  #: durable subscriptions that nobody reads for so long end; None: never
     )

@@ -145,6 +145,10 @@ class DurableView:
                 if not each["reached"]:
                     events = counted(each["events"], "event")
                     yield f"{name} does not reach {each['broker']}, which is to log {events}: their publishers wait."
+            logging = page["logging"]
+            if logging["held_up"]:
+                publishers = counted(logging["held_up"], "publisher")
+                yield f"{name} has {sized(logging['bytes'])} on the way to its disk, and holds up {publishers} for it."
             if page["gaps"]:
                 reasons = [f"{count:,} {reason}" for reason, count in page["gaps"].items()]
                 yield f"{name} has had to tell subscribers that events are gone: {listed(reasons)}."

@@ -122,6 +122,8 @@ topics = ["#"]
 #staged_keep = "1d"
 # How much of each log a broker keeps in memory, in bytes, for those who are a little behind.
 #cache_bytes = 67108864
+# How much may be on its way to the disk, in bytes; then publishers wait until half of it is written.
+#logging_bytes = 268435456
 # How often brokers tell each other what was delivered and acknowledged, so that logs can forget it.
 #report_every_ms = 250
 # How often a log that has nothing new says so.

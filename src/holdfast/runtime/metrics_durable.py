@@ -77,7 +77,20 @@ def durable_metrics(broker: str, status: Mapping[str, Any]) -> Iterator[Metric]:
     for reason, count in status["gaps"].items():
         gaps.add_metric([broker, reason], count)
     yield gaps
+    yield from _logging_metrics(broker, status["logging"])
     yield from _staged_metrics(broker, status["staged"], now)
+
+
+def _logging_metrics(broker: str, logging: Mapping[str, Any]) -> Iterator[Metric]:
+    """What is on its way to the disk, and who waits for that."""
+    figures = {
+        "logging_bytes": ("Events that are not on disk yet, in bytes", logging["bytes"]),
+        "publishers_held_up": ("Clients that are not read from until they are", logging["held_up"]),
+    }
+    for name, (text, figure) in figures.items():
+        family = GaugeMetricFamily(f"holdfast_{name}", text, labels=["broker"])
+        family.add_metric([broker], figure)
+        yield family
 
 
 def _staged_metrics(broker: str, staged: Mapping[str, Any], now: int) -> Iterator[Metric]:

@@ -223,6 +223,7 @@ TABLES: Final[dict[str, dict[str, Key]]] = {
         "expire_after": Key(_span("never"), "never", "expire_after_ns"),
         "staged_keep": Key(_span("forever"), "1d", "staged_keep_ns"),
         "cache_bytes": _limit(Settings, "cache_bytes"),
+        "logging_bytes": _limit(Settings, "logging_bytes"),
         "report_every_ms": _duration("report_every_ns"),
         "silence_every_ms": _duration("silence_every_ns"),
         "vouch_every_ms": Key(

@@ -41,9 +41,10 @@ _RECORD_FILE: Final = "record of "  #: and the name of a subscription
 #: So little is kept in memory where there is a lake: what a log has given up is not to be had there either.
 LAKE_CACHE_BYTES: Final = 4_500
 
-#: So little of what is logged is on its way to a neighbour at a time, and from a publisher: a few events.
+#: So little of what is logged is on its way at a time: to a neighbour, from a publisher, to the disk.
 TOLD_BYTES: Final = 1_500
 SENT_BYTES: Final = 400
+LOGGING_BYTES: Final = 40
 
 
 class Ticket(NamedTuple):
@@ -106,7 +107,7 @@ class Cast:
     def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
-            settings = replace(settings, told_bytes=TOLD_BYTES)
+            settings = replace(settings, told_bytes=TOLD_BYTES, logging_bytes=LOGGING_BYTES)
             if self._has_lake:
                 streams = tuple(replace(each, lake=True) for each in settings.streams)
                 settings = replace(settings, streams=streams, cache_bytes=LAKE_CACHE_BYTES)

@@ -50,6 +50,7 @@ def on_disk(plane: DurablePlane, done: DiskInput) -> None:
     match done:
         case EventsStable(pubend, appends, size):
             own = plane.own[pubend]
+            plane.throttle.on_stable(pubend, appends)
             plane.pubends.answer(own, own.on_stable(appends, size))
             plane.epochs.committing.on_stable(own)
             if not own.is_begun:  # from now on a log that is missing was lost
@@ -59,6 +60,7 @@ def on_disk(plane: DurablePlane, done: DiskInput) -> None:
         case EventsRefused(pubend, reason, is_final):
             own = plane.own[pubend]
             fields = {"pubend": pubend, "reason": reason}
+            plane.throttle.on_refused(pubend)
             plane.emit(Log(_level(is_final=is_final), "events cannot be logged", fields))
             plane.pubends.answer(own, own.on_refused(reason, plane.clock, is_final=is_final))
             plane.epochs.committing.on_refused(own, reason)

@@ -58,6 +58,7 @@ class Epochs:
             case Stage(_, epoch, _, events):
                 problem = self._problem(epoch) or entrance.problem_in(epoch.stream, events)
                 self.staging.stage(port, message, problem, self._plane.clock)
+                self._plane.throttle.slow_down(port.connection)
             case Commit(epoch):
                 self._commit(port, message, self._problem(epoch))
             case Discard(attempts):
@@ -101,8 +102,10 @@ class Epochs:
         """What the disk has done with what is staged."""
         match done:
             case EventsStable(_, appends):
+                self._plane.throttle.on_stable(STAGED, appends)
                 self.staging.on_stable(appends)
             case EventsRefused(_, reason, is_final):
+                self._plane.throttle.on_refused(STAGED)
                 self.staging.on_refused(reason, is_final=is_final)
             case EventsRead():
                 self.committing.on_read(done, self._plane.clock)

@@ -48,6 +48,7 @@ def durable_status(plane: DurablePlane) -> dict[str, Any]:
             for broker, count in plane.pubends.unanswered_by_owner().items()
         ],
         "gaps": dict(plane.readers.audience.gaps),
+        "logging": {"bytes": plane.throttle.waiting, "held_up": len(plane.throttle.paused)},
         "staged": plane.epochs.status(),
     }
 

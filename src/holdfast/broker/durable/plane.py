@@ -26,6 +26,7 @@ from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.readers import Readers
 from holdfast.broker.durable.recovery import recover
 from holdfast.broker.durable.saving import Saving
+from holdfast.broker.durable.throttle import Throttle
 from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
 from holdfast.clock import MILLISECOND, SECOND, Instant
@@ -58,7 +59,7 @@ from holdfast.node.station import Station
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort, Port
 from holdfast.streams.catchup import Scheduler
-from holdfast.streams.storing import Recovered
+from holdfast.streams.storing import AppendEvents, Recovered
 
 __all__ = ["DurablePlane"]
 
@@ -97,6 +98,7 @@ class DurablePlane:
             name: [parse_pattern(each) for each in stream.topics] for name, stream in self.streams.items()
         }
         self.following = Following(self, settings, node, counters)
+        self.throttle = Throttle(settings.logging_bytes, self.emit)
         self.saving = Saving()
         self.readers = Readers(settings, self, self.saving, counters)
         self.letters = Letters(self)
@@ -183,6 +185,8 @@ class DurablePlane:
 
     def emit(self, effect: Any) -> None:
         """Have something done."""
+        if type(effect) is AppendEvents:
+            self.throttle.on_append(effect)
         self._effects.append(effect)
 
     def touch(self, course: Course) -> None:
@@ -455,6 +459,7 @@ class DurablePlane:
         save = self.saving.next_save()
         if save is not None:
             self.emit(save)
+        self.throttle.go_on()
         return self.take_effects()
 
     def take_effects(self) -> list[Any]:

@@ -136,6 +136,7 @@ class Pubends:
         self._plane.touch(own.course)
         self._open_at.pop(own.core.name, None)
         held, own.held = own.held, []
+        self._plane.throttle.on_opened(own.core.name)
         for publication in held:
             self._log(own, [Request(BEGIN, publication)], None)
         early, own.early = own.early, {}
@@ -172,6 +173,7 @@ class Pubends:
             self._append(own, own.take(publications, contents, self._plane.clock), None)
         else:
             self._log(own, [Request(BEGIN, each) for each in publications], None)
+        self._plane.throttle.slow_down(port.connection)
 
     def _publish_elsewhere(self, pubend: str, port: ClientPort, publications: list[Publication]) -> None:
         owner = owner_in(pubend)
@@ -194,7 +196,9 @@ class Pubends:
         elif own.is_open:
             self._append(own, own.publish(requests, self._plane.clock), origin)
         elif origin is None:
-            own.held += [publication for _, publication in requests]
+            held = [publication for _, publication in requests]
+            own.held += held
+            self._plane.throttle.on_held(own.core.name, sum(len(each.event) for each in held))
         else:
             own.early |= {(each.publisher, origin): None for _, each in requests}
 
@@ -262,7 +266,7 @@ class Pubends:
         :raises MalformedEvent: if an event cannot be read; nothing is logged then.
         """
         own = self.own.get(letter.pubend) or self._create_for(letter)
-        if own is None:
+        if own is None or self._plane.throttle.is_full:
             return
         for publication in letter.batch.publications:
             unpack(publication.event)  # whoever reads the log trusts it
