@@ -5,7 +5,9 @@ are one run, so that they do not meet each other, and all others give way to it 
 session, which takes long to start; those that compute come in parts, whenever there is room. One test comes before all
 others, alone: it uses both cores for half a minute, and what it finds depends on how much of them it gets.
 
-    python tools/run_tests.py
+    python tools/run_tests.py [FOLDER…]
+
+With folders of ``tests``, only theirs, in the same way: ``pipeline audit`` are those of Spark.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -39,26 +42,36 @@ ENVIRONMENT = {name: text for name, text in os.environ.items() if name != "PYTHO
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not long"]
 
 
-def main() -> int:
-    """Run all; the status of one that failed, 0 if none did."""
+def main(wanted: Sequence[str]) -> int:
+    """Run all, or those wanted; the status of one that failed, 0 if none did."""
     folders = sorted({path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")})
+    unknown = sorted(set(wanted) - set(folders))
+    if unknown:
+        sys.exit(f"no tests are in {', '.join(unknown)}: expected some of {', '.join(folders)}")
     named = {name for group in (WAITING, *GROUPS) for name in group}
-    rest = [f"tests/{name}" for name in folders if name not in named]
-    rest += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("test_*.py"))
-    statuses = [subprocess.call([*PYTEST, ALONE], cwd=ROOT, env=ENVIRONMENT)]
+    files = (
+        [] if wanted else sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("test_*.py"))
+    )
+    rest = tuple(name for name in folders if name not in named)
+    waiting, *groups = (
+        [f"tests/{name}" for name in group if not wanted or name in wanted]
+        for group in (WAITING, *GROUPS, rest)
+    )
+    groups[-1] += files
+    statuses = []
+    if not wanted or Path(ALONE).parent.name in wanted:
+        statuses.append(subprocess.call([*PYTEST, ALONE], cwd=ROOT, env=ENVIRONMENT))
     with ThreadPoolExecutor(AT_ONCE) as runs:
-        waiting = runs.submit(subprocess.call, [*PYTEST, *_tests(WAITING)], cwd=ROOT, env=ENVIRONMENT)
-        beside = [runs.submit(_quietly, tests) for tests in [*map(_tests, GROUPS), rest]]
-        statuses.append(waiting.result())
+        aloud = (
+            [runs.submit(subprocess.call, [*PYTEST, *waiting], cwd=ROOT, env=ENVIRONMENT)] if waiting else []
+        )
+        beside = [runs.submit(_quietly, tests) for tests in groups if tests]
+        statuses += [run.result() for run in aloud]
         for run in beside:
             status, said = run.result()
             statuses.append(status)
             sys.stdout.write(said)
     return next(filter(None, statuses), 0)
-
-
-def _tests(folders: tuple[str, ...]) -> list[str]:
-    return [f"tests/{name}" for name in folders]
 
 
 def _quietly(tests: list[str]) -> tuple[int, str]:
@@ -76,4 +89,4 @@ def _quietly(tests: list[str]) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
