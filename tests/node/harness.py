@@ -42,6 +42,7 @@ class Net:
         wire: bool = False,
         replay_bytes_max: int = 16 * 1024 * 1024,
         member_grace_ms: int = 300_000,
+        relayed_bytes: int = 32 * 1024 * 1024,
     ) -> None:
         self.delta = delta
         self.edges: dict[str, list[str]] = {}
@@ -69,6 +70,7 @@ class Net:
             refill=refill,
             dack_every_ns=dack_every_ms * MILLISECOND,
             replay_bytes_max=replay_bytes_max,
+            relayed_bytes=relayed_bytes,
             member_grace_ns=member_grace_ms * MILLISECOND,
         )
         self.memories = {name: Memory() for name in self.edges}

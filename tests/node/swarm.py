@@ -59,6 +59,7 @@ class Run:
             seed=seed,
             transcript=transcript,
             dack_every_ms=random.choice((100, 300, 1000)),
+            relayed_bytes=Random(f"room {seed}").choice((60, 200, 1 << 25)),
         )
         self.brokers = [name for name in self.net.edges if role_of(name) is Role.BROKER]
         self.publishers = [name for name in self.net.edges if role_of(name) is Role.PUBLISHER]

@@ -1,4 +1,4 @@
-"""Events as large as they may be: published faster than they are logged, missed, caught up with over two brokers.
+"""Events as large as they may be: published faster than they are logged or read, missed, caught up with.
 
 Everything that waits somewhere is counted in bytes. So nobody is given up as too slow, which would begin all of it
 anew, and no broker takes more memory than its caches and windows; not when it is started again either.
@@ -7,7 +7,9 @@ anew, and no broker takes more memory than its caches and windows; not when it i
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
 from pathlib import Path
 
 import holdfast
@@ -120,3 +122,37 @@ async def test_publishers_who_are_faster_than_the_disk_wait_for_it_and_lose_noth
         assert max(held_up) > 0
         assert brokers.status("phb")["durable"]["logging"] == {"bytes": 0, "held_up": 0}
         assert peak_mb(brokers, "phb") < MEMORY_MB
+
+
+@patiently
+async def test_reliable_ones_pass_a_broker_that_is_frozen_and_it_is_given_what_it_missed(
+    tmp_path: Path,
+) -> None:
+    """All that waits for somebody used to be sent at once, and the connection was given up as too slow, for ever."""
+    reliable = STREAM.replace("durable", "reliable")
+    with brokers_in(tmp_path, {"a": None, "b": "a", "c": "b"}, streams=reliable, delta=1) as brokers:
+        await brokers.start("a", "b", "c")
+        async with (
+            holdfast.connect(brokers.url("c"), name="s", timeout=PATIENCE_S) as reading,
+            reading.subscribe("#", timeout=PATIENCE_S) as items,
+            holdfast.connect(brokers.url("a"), name="p", timeout=PATIENCE_S) as writing,
+        ):
+            found: list[object] = []
+
+            async def read() -> None:
+                while len(found) < EVENTS:
+                    item = await items.get(PATIENCE_S)
+                    assert isinstance(item, holdfast.Event), item
+                    found.append(item.attributes["n"])
+
+            task = asyncio.create_task(read())
+            async with writing.publisher(timeout=PATIENCE_S) as out:
+                for n in range(EVENTS):
+                    await out.send("orders/eu", {"n": n}, bytes(SIZE), timeout=PATIENCE_S)
+                    if n == EVENTS // 10:
+                        os.kill(brokers.pid("b"), signal.SIGSTOP)
+            os.kill(brokers.pid("b"), signal.SIGCONT)
+            await task
+        assert found == list(range(EVENTS))
+        said = [line for name in ("a", "b", "c") for line in brokers.said(name)]
+        assert [line for line in said if "slow" in line["text"]] == []

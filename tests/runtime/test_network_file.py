@@ -203,7 +203,7 @@ def test_there_is_a_key_for_every_setting_of_a_broker() -> None:
         "limits",
     }  # by the brokers and streams of the file
     of_scenarios = {"trace_forwards", "home", "address"}  # a broker of a file joins nobody later
-    of_simulations = {"told_bytes"}  # neighbours have to agree
+    of_simulations = {"told_bytes", "relayed_bytes"}  # neighbours have to agree
     settings = {one.name for one in (*fields(Settings), *fields(Limits))}
     assert keys - {""} == settings - given - of_scenarios - of_simulations
 

@@ -66,6 +66,7 @@ class Settings:
     delta: int = 0  #: how many brokers or links may fail at a time [KJ §1]
     acknowledge: Acknowledge = Acknowledge.DACK
     refill: bool = True
+    relayed_bytes: int = 32 * 1024 * 1024  #: of reliable events on their way to one node
     dack_every_ns: int = 1 * SECOND
     trace_forwards: bool = False  #: LoggingLevel full
     limits: Limits = field(default=DEFAULT_LIMITS)
@@ -129,6 +130,7 @@ class Settings:
             address=self.address,
             acknowledge=self.acknowledge,
             refill=self.refill,
+            relayed_bytes=self.relayed_bytes,
             is_reliable=self.is_reliable,
             floods=is_flooding,
             spreads=not is_flooding or self.is_reliable or self.is_durable,

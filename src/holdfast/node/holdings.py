@@ -107,6 +107,11 @@ class Holdings:
         report = self._reports.get((node, self._topology.me))
         return report is None or report.life != self._incarnation or not report.arrived
 
+    def arrived(self, node: str) -> int:
+        """The highest of our own numbers that a node is known to have seen in this life of ours."""
+        report = self._reports.get((node, self._topology.me))
+        return 0 if report is None or report.life != self._incarnation else report.arrived
+
     def safe(self, path: Path) -> tuple[int, int]:
         """Up to which of our own numbers everything sent on a way is safe, and up to which it is so for good.
 

@@ -7,7 +7,7 @@ affair.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -90,8 +90,9 @@ __all__ = ["Node"]
 
 Effects = list[TransportEffect]
 
-#: What is published at once is cut into batches of so many.
+#: What is published at once is cut into batches of so many, and of so many bytes unless one event has more.
 BATCH_MAX: Final = 1_000
+BATCH_BYTES_MAX: Final = 256 * 1024
 
 
 class Node:
@@ -507,8 +508,7 @@ class Node:
             self._held.append((stream, publications, events))
             return []
         effects: Effects = []
-        for start in range(0, len(publications), BATCH_MAX):
-            end = start + BATCH_MAX
+        for start, end in _parts(publications):
             batch = Batch(publications[start:end])
             contents = None if events is None else events[start:end]
             effects += self.plane.originate(stream, batch, contents, self.spread.partitions.tags_of_own())
@@ -555,13 +555,13 @@ class Node:
         if len(new) < len(relay.at):
             effects += self.plane.confirm_repeats(sender, relay, new)
         if self.settings.role is not Role.BROKER:
-            return effects + self._deliver(sender, relay, new)
-        if not new:
-            return effects
-        upstream = relay.trail.steps[-1].node
-        tags = self.spread.partitions.tags_for(relay.trail, relay.tags, upstream)
-        events = _contents(publications, [relay.at[place] for place in new])
-        return effects + self.plane.take(relay, new, events, tags, sender)
+            effects += self._deliver(sender, relay, new)
+        elif new:
+            upstream = relay.trail.steps[-1].node
+            tags = self.spread.partitions.tags_for(relay.trail, relay.tags, upstream)
+            events = _contents(publications, [relay.at[place] for place in new])
+            effects += self.plane.take(relay, new, events, tags, sender)
+        return effects + self.plane.acknowledge_much(sender, relay)  # now that we hold it
 
     def _deliver(self, sender: Station, relay: Relay, new: list[int]) -> Effects:
         upstream = relay.trail.steps[-1].node
@@ -609,3 +609,14 @@ def _check_own(client: str, message: Message) -> None:
             return
     if not is_own:
         raise Breach(f"{type(message).__name__} by {client} for somebody else")
+
+
+def _parts(publications: Sequence[Publication]) -> Iterator[tuple[int, int]]:
+    """Where batches begin and end that are not large, each of at least one publication."""
+    start = size = 0
+    for end, publication in enumerate(publications):
+        size += len(publication.event)
+        if end > start and (size > BATCH_BYTES_MAX or end - start == BATCH_MAX):
+            yield start, end
+            start, size = end, len(publication.event)
+    yield start, len(publications)

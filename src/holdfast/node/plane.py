@@ -18,6 +18,7 @@ from holdfast.messages.marks import is_mark
 from holdfast.messages.overlay import Confirmations, DepthAck, Holding, Relay, Role, Step, Trail
 from holdfast.messages.publications import Batch, Publication, Tag
 from holdfast.node.entrusted import Entrusted
+from holdfast.node.flight import ACKNOWLEDGE_PARTS, Flight
 from holdfast.node.holdings import Holdings
 from holdfast.node.marks import Marks
 from holdfast.node.reach import Reach
@@ -96,6 +97,7 @@ class Plane:
         self.kept: dict[int, Segment] = {}  #: beyond the queue: safe, but not for good
         self._kept_bytes = 0
         self._kept_bytes_max = settings.replay_bytes_max
+        self._flight_bytes_max = settings.relayed_bytes
         self.stalled: dict[str, int] = {}  #: by direction, the number at which nothing legitimate can be sent
         self._last = 0  #: our last number
         self._endpoints: list[Station] = []
@@ -245,16 +247,23 @@ class Plane:
         return effects
 
     def _send_in(self, direction: str, segments: Sequence[Segment]) -> list[TransportEffect]:
-        """Send segments in one direction, in order, until one cannot be sent legitimately; none overtakes it [B0.9]."""
+        """Send segments in one direction, in order, until one cannot be sent legitimately; none overtakes it [B0.9].
+
+        Nor does any overtake one for which there is no room on the way to its station (``flight``).
+        """
         effects: list[TransportEffect] = []
         endpoints = [each for each in self._endpoints if each.direction == direction]
         for segment in segments:
             copies = []
             for endpoint in endpoints:
                 if (
-                    endpoint.cursor >= segment.last
+                    endpoint.flight.is_held_up
+                    or endpoint.cursor >= segment.last
                     or (share := segment.take_for(endpoint, replays=endpoint.replays)) is None
                 ):
+                    continue
+                if endpoint.flight.size >= self._flight_bytes_max:
+                    endpoint.flight.is_held_up = True
                     continue
                 bypassed = endpoint.path[:-1]
                 steps = extended(Trail(segment.trail.steps, []), self._step, [], bypassed, self._delta)
@@ -265,7 +274,8 @@ class Plane:
             for endpoint, share in copies:
                 effects += self._copy(segment, endpoint, share)
             for endpoint in endpoints:
-                endpoint.cursor = max(endpoint.cursor, segment.last)
+                if not endpoint.flight.is_held_up:
+                    endpoint.cursor = max(endpoint.cursor, segment.last)
         return effects
 
     def _copy(self, segment: Segment, endpoint: Station, share: Share) -> list[TransportEffect]:
@@ -284,6 +294,9 @@ class Plane:
             share.subscriptions or None,
             again,
         )
+        if self._acknowledge is Acknowledge.DACK:  # nobody else says what has arrived
+            publications = segment.batch.publications
+            endpoint.flight.send(numbers[-1], sum([len(publications[i].event) for i in share.at]))
         self.counters.forwarded += len(share.at)
         self.counters.resent += len(share.at) if again else 0
         send = Send(endpoint.connection, [relay])
@@ -311,6 +324,7 @@ class Plane:
             if not station.is_endpoint:
                 station.is_endpoint = True
                 station.cursor = 0
+                station.flight = Flight()
                 station.replays = station.is_restarted or self.holdings.counted_on_earlier_life(station)
                 changed[station.direction] = None
         self._endpoints = endpoints
@@ -322,8 +336,26 @@ class Plane:
     def _serve(self, direction: str) -> list[TransportEffect]:
         self.stalled.pop(direction, None)
         effects = self._send_in(direction, self._in_order(direction))
+        self._end_replay(direction)
+        return effects
+
+    def _end_replay(self, direction: str) -> None:
         for station in self._endpoints:
-            station.replays = station.replays and station.direction != direction
+            is_served = station.direction == direction and not station.flight.is_held_up
+            station.replays = station.replays and not is_served
+
+    def _go_on(self) -> list[TransportEffect]:
+        """Send more to those for whom there was no room, and is by now."""
+        effects: list[TransportEffect] = []
+        for station in self._endpoints:
+            flight = station.flight
+            if flight.size:
+                flight.arrive(self.holdings.arrived(station.name))
+            if flight.is_held_up and flight.size <= self._flight_bytes_max // 2:
+                flight.is_held_up = False
+                if (direction := station.direction) not in self.stalled:
+                    effects += self._send_in(direction, self._in_order(direction))
+                    self._end_replay(direction)
         return effects
 
     def _in_order(self, direction: str) -> list[Segment]:
@@ -370,15 +402,26 @@ class Plane:
         if self._depth_acks % RETELL_EVERY == 0:
             self.holdings.retell()
         own = self._own_holdings()
-        effects: list[TransportEffect] = []
-        for station in stations:
-            assert station.connection is not None
-            news = self.holdings.news_for(station, own)
-            for start in range(0, len(news), HOLDINGS_MAX):
-                effects.append(
-                    Send(station.connection, [DepthAck(tuple(news[start : start + HOLDINGS_MAX]))])
-                )
-        return effects
+        return [effect for station in stations for effect in self._acknowledge_to(station, own)]
+
+    def _acknowledge_to(self, station: Station, own: dict[str, Holding]) -> list[TransportEffect]:
+        assert station.connection is not None
+        news = self.holdings.news_for(station, own)
+        return [
+            Send(station.connection, [DepthAck(tuple(news[start : start + HOLDINGS_MAX]))])
+            for start in range(0, len(news), HOLDINGS_MAX)
+        ]
+
+    def acknowledge_much(self, sender: Station, relay: Relay) -> list[TransportEffect]:
+        """Tell a station at once what we hold, if much has come from it: there may be more than there was room for."""
+        if self._acknowledge is not Acknowledge.DACK or not sender.is_told:
+            return []
+        flight, publications = sender.flight, relay.batch.publications
+        flight.heard += sum([len(publications[i].event) for i in relay.at])
+        if flight.heard < self._flight_bytes_max // ACKNOWLEDGE_PARTS:
+            return []
+        flight.heard = 0
+        return self._acknowledge_to(sender, self._own_holdings())
 
     def _own_holdings(self) -> dict[str, Holding]:
         me, incarnation = self._me, self._step.incarnation
@@ -406,7 +449,7 @@ class Plane:
         open_names = {name for name, each in self._reach.stations.items() if each.connection is not None}
         self.holdings.hear(sender, message.holdings, open_names)
         self._settle_entrusted()
-        return self._purge()
+        return self._purge() + self._go_on()
 
     def _settle_entrusted(self) -> None:
         if self._entrusted is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from holdfast.clock import Instant
+from holdfast.node.flight import Flight
 from holdfast.node.topology import Path, Place
 from holdfast.routing.port import Port
 
@@ -35,6 +36,7 @@ class Station(Port):
         "cursor",
         "dial_at",
         "dialling",
+        "flight",
         "has_told",
         "incarnation",
         "is_bypassed",
@@ -68,6 +70,7 @@ class Station(Port):
         self.is_bypassed = False  #: given up and not open since: others are tried in its place
         self.is_endpoint = False  #: publications are being sent to it
         self.cursor = 0  #: up to which of our numbers it has been served
+        self.flight = Flight()  #: what is on its way to it
         self._become_strange()
 
     def _become_strange(self) -> None:

@@ -46,6 +46,9 @@ TOLD_BYTES: Final = 1_500
 SENT_BYTES: Final = 400
 LOGGING_BYTES: Final = 40
 
+#: And of what is reliable to a node.
+RELAYED_BYTES: Final = 500
+
 
 class Ticket(NamedTuple):
     """Somebody has not completed what the script asked of him."""
@@ -107,7 +110,9 @@ class Cast:
     def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
-            settings = replace(settings, told_bytes=TOLD_BYTES, logging_bytes=LOGGING_BYTES)
+            settings = replace(
+                settings, told_bytes=TOLD_BYTES, logging_bytes=LOGGING_BYTES, relayed_bytes=RELAYED_BYTES
+            )
             if self._has_lake:
                 streams = tuple(replace(each, lake=True) for each in settings.streams)
                 settings = replace(settings, streams=streams, cache_bytes=LAKE_CACHE_BYTES)
@@ -127,6 +132,8 @@ class Cast:
             if self.configuration.guarantee == "durable":
                 settings = replace(settings, sent_bytes=SENT_BYTES)
             member = membership(self.configuration, process, incarnation, address_of)
+            if member is not None:
+                member = replace(member, relayed_bytes=RELAYED_BYTES)
             disk = self.world.nodes[process.name].disk
             reserved = int(disk.read(_NUMBERS_FILE) or b"0")
             wishes = list(self.wishes[process.name].values())
