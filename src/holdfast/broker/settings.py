@@ -66,7 +66,7 @@ class Settings:
     delta: int = 0  #: how many brokers or links may fail at a time [KJ §1]
     acknowledge: Acknowledge = Acknowledge.DACK
     refill: bool = True
-    relayed_bytes: int = 32 * 1024 * 1024  #: of reliable events on their way to one node
+    relayed_bytes: int = 32 * 1024 * 1024  #: of reliable events on their way to another broker
     dack_every_ns: int = 1 * SECOND
     trace_forwards: bool = False  #: LoggingLevel full
     limits: Limits = field(default=DEFAULT_LIMITS)

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-__all__ = ["ACKNOWLEDGE_PARTS", "Flight"]
+__all__ = ["ACKNOWLEDGE_PARTS", "CLIENT_PART", "Flight"]
 
 ACKNOWLEDGE_PARTS: Final = 4
+
+#: To a client, and from it, goes such a part of what may be on its way between brokers: its connection holds less.
+CLIENT_PART: Final = 8
 
 
 class Flight:

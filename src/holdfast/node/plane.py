@@ -18,7 +18,7 @@ from holdfast.messages.marks import is_mark
 from holdfast.messages.overlay import Confirmations, DepthAck, Holding, Relay, Role, Step, Trail
 from holdfast.messages.publications import Batch, Publication, Tag
 from holdfast.node.entrusted import Entrusted
-from holdfast.node.flight import ACKNOWLEDGE_PARTS, Flight
+from holdfast.node.flight import ACKNOWLEDGE_PARTS, CLIENT_PART, Flight
 from holdfast.node.holdings import Holdings
 from holdfast.node.marks import Marks
 from holdfast.node.reach import Reach
@@ -97,7 +97,8 @@ class Plane:
         self.kept: dict[int, Segment] = {}  #: beyond the queue: safe, but not for good
         self._kept_bytes = 0
         self._kept_bytes_max = settings.replay_bytes_max
-        self._flight_bytes_max = settings.relayed_bytes
+        self._role = settings.role
+        self._flight_bytes_max = settings.relayed_bytes  #: between brokers
         self.stalled: dict[str, int] = {}  #: by direction, the number at which nothing legitimate can be sent
         self._last = 0  #: our last number
         self._endpoints: list[Station] = []
@@ -262,7 +263,7 @@ class Plane:
                     or (share := segment.take_for(endpoint, replays=endpoint.replays)) is None
                 ):
                     continue
-                if endpoint.flight.size >= self._flight_bytes_max:
+                if endpoint.flight.size >= self._room(endpoint):
                     endpoint.flight.is_held_up = True
                     continue
                 bypassed = endpoint.path[:-1]
@@ -344,6 +345,11 @@ class Plane:
             is_served = station.direction == direction and not station.flight.is_held_up
             station.replays = station.replays and not is_served
 
+    def _room(self, station: Station) -> int:
+        """How much may be on its way to a station, and from it; it goes by the same."""
+        are_brokers = self._role is station.place.role is Role.BROKER
+        return self._flight_bytes_max if are_brokers else self._flight_bytes_max // CLIENT_PART
+
     def _go_on(self) -> list[TransportEffect]:
         """Send more to those for whom there was no room, and is by now."""
         effects: list[TransportEffect] = []
@@ -351,7 +357,7 @@ class Plane:
             flight = station.flight
             if flight.size:
                 flight.arrive(self.holdings.arrived(station.name))
-            if flight.is_held_up and flight.size <= self._flight_bytes_max // 2:
+            if flight.is_held_up and flight.size <= self._room(station) // 2:
                 flight.is_held_up = False
                 if (direction := station.direction) not in self.stalled:
                     effects += self._send_in(direction, self._in_order(direction))
@@ -418,7 +424,7 @@ class Plane:
             return []
         flight, publications = sender.flight, relay.batch.publications
         flight.heard += sum([len(publications[i].event) for i in relay.at])
-        if flight.heard < self._flight_bytes_max // ACKNOWLEDGE_PARTS:
+        if flight.heard < self._room(sender) // ACKNOWLEDGE_PARTS:
             return []
         flight.heard = 0
         return self._acknowledge_to(sender, self._own_holdings())

@@ -44,7 +44,7 @@ class NodeSettings:
     replay_bytes_max: int = (
         16 * 1024 * 1024
     )  #: kept of what is safe, but not for good, in case more fail than δ
-    relayed_bytes: int = 32 * 1024 * 1024  #: of publications on their way to one station
+    relayed_bytes: int = 32 * 1024 * 1024  #: of publications on their way between two brokers
     subscriptions_max: int = 1_000_000
     name_bytes_max: int = 1_024
     heartbeat_ns: int = 100 * MILLISECOND

@@ -46,9 +46,6 @@ TOLD_BYTES: Final = 1_500
 SENT_BYTES: Final = 400
 LOGGING_BYTES: Final = 40
 
-#: And of what is reliable to a node.
-RELAYED_BYTES: Final = 500
-
 
 class Ticket(NamedTuple):
     """Somebody has not completed what the script asked of him."""
@@ -70,9 +67,11 @@ class Cast:
         transcript: Transcript | None,
         others: Mapping[str, Sequence[str]],
         lake: bool,
+        relayed_bytes: int | None,
     ) -> None:
         self.configuration = configuration
         self._has_lake = lake
+        self._relayed_bytes = relayed_bytes
         self._others = others
         self.trace: list[TraceLine] = []
         self.script_began: Instant | None = None
@@ -110,9 +109,9 @@ class Cast:
     def _broker_maker(self, process: Process, joins: bool) -> MakeCore:
         def make(incarnation: int) -> Core:
             settings = broker_settings(self.configuration, process, incarnation, address_of, joins=joins)
-            settings = replace(
-                settings, told_bytes=TOLD_BYTES, logging_bytes=LOGGING_BYTES, relayed_bytes=RELAYED_BYTES
-            )
+            settings = replace(settings, told_bytes=TOLD_BYTES, logging_bytes=LOGGING_BYTES)
+            if self._relayed_bytes is not None:
+                settings = replace(settings, relayed_bytes=self._relayed_bytes)
             if self._has_lake:
                 streams = tuple(replace(each, lake=True) for each in settings.streams)
                 settings = replace(settings, streams=streams, cache_bytes=LAKE_CACHE_BYTES)
@@ -132,8 +131,8 @@ class Cast:
             if self.configuration.guarantee == "durable":
                 settings = replace(settings, sent_bytes=SENT_BYTES)
             member = membership(self.configuration, process, incarnation, address_of)
-            if member is not None:
-                member = replace(member, relayed_bytes=RELAYED_BYTES)
+            if member is not None and self._relayed_bytes is not None:
+                member = replace(member, relayed_bytes=self._relayed_bytes)
             disk = self.world.nodes[process.name].disk
             reserved = int(disk.read(_NUMBERS_FILE) or b"0")
             wishes = list(self.wishes[process.name].values())

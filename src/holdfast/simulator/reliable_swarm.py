@@ -53,6 +53,10 @@ __all__ = [
 #: One seed in so many has its messages encoded and decoded on the way.
 WIRE_EVERY: Final = 8
 
+#: And one in so many has so little room between brokers, and to clients an eighth of it: some ten events.
+CRAMPED_EVERY: Final = 3
+CRAMPED_BYTES: Final = 4_000
+
 #: What the guarantee rules out, and a wild run may show.
 BEYOND_DELTA: Final = ("unaccepted", "I2", "I8", "I10", "I12")
 _TROUBLES: Final = ("crash", "freeze", "cut", "disconnect")
@@ -131,7 +135,14 @@ def play(
     watching = oracle(configuration)
     encoded = seed % WIRE_EVERY == 0 if wire is None else wire
     try:
-        result = simulate(configuration, script, wire=encoded, transcript=watching, make_broker=make_broker)
+        result = simulate(
+            configuration,
+            script,
+            wire=encoded,
+            transcript=watching,
+            make_broker=make_broker,
+            relayed_bytes=CRAMPED_BYTES if seed % CRAMPED_EVERY == CRAMPED_EVERY - 1 else None,
+        )
     except Exception as error:  # whatever a core lets escape is a bug, and the seed must be told
         escaped = Violation("crash", "".join(format_exception(error)))
         return Outcome(seed, scenario, [escaped], "", Tally(runs=1), command)

@@ -98,17 +98,25 @@ def simulate(
     beside: Callable[[World], None] = lambda world: None,
     others: Mapping[str, Sequence[str]] = MappingProxyType({}),
     lake: bool = False,
+    relayed_bytes: int | None = None,
 ) -> Result:
     """Run a scenario from beginning to end.
 
     ``wire``: every message travels as the bytes of its frame. ``beside`` is called when the script begins, and may have
     things happen in the world at their time. ``others`` are brokers that publishers go to, one after the other, when
-    they lose their own. With a ``lake`` what logs give up is read there: what no script can say.
+    they lose their own. With a ``lake`` what logs give up is read there: what no script can say. ``relayed_bytes``, if
+    given, is what may be on its way between two brokers of a reliable stream.
 
     :raises NotConnected: if the network does not come up.
     """
     cast = Cast(
-        configuration, make_broker=make_broker, wire=wire, transcript=transcript, others=others, lake=lake
+        configuration,
+        make_broker=make_broker,
+        wire=wire,
+        transcript=transcript,
+        others=others,
+        lake=lake,
+        relayed_bytes=relayed_bytes,
     )
     return _Run(cast, script, beside).play(transcript)
 
