@@ -14,7 +14,7 @@ from holdfast.messages.overlay import Need, Role
 from holdfast.node.reach import Reach
 from holdfast.node.station import Phase, Station
 from holdfast.node.topology import Topology
-from holdfast.overlay.transport import Connect
+from holdfast.overlay.transport import Connect, Send
 
 PROBE = 200 * MILLISECOND
 PATIENCE = 500 * MILLISECOND
@@ -149,9 +149,20 @@ def test_need_is_said_once_and_taken_back_once() -> None:
     assert reach.review(0) == []
     opened(reach["A"], 1)
     assert [effect.messages for effect in reach.review(0)] == [[Need(False)]]  # type: ignore[union-attr]
+    assert reach.needless() == [], "what it sends us is still on its way"
+    assert reach.on_need(reach["B"], False, is_echo=True) == []
     assert reach.needless() == [reach["B"]]
-    reach["B"].needs_us = True
+    reach.on_need(reach["B"], True, is_echo=False)
     assert reach.needless() == []
+
+
+def test_that_we_are_not_needed_is_answered() -> None:
+    reach = chain("A", "B", delta=1)
+    opened(reach["B"], 2)
+    assert reach.on_need(reach["B"], True, is_echo=False) == []
+    [answer] = reach.on_need(reach["B"], False, is_echo=False)
+    assert answer == Send(2, [Need(False, is_echo=True)])
+    assert not reach["B"].needs_us
 
 
 def test_who_is_not_wanted_any_more_is_not_tried_any_more() -> None:

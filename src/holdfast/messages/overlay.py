@@ -182,6 +182,10 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """ACTIVATE: the sender reaches nobody nearer on the way to the receiver; or, ``is_needed`` false, it does again."""
+    """ACTIVATE: the sender reaches nobody nearer on the way to the receiver; or, ``is_needed`` false, it does again.
+
+    That it does again is answered with the same, ``is_echo``: whatever was sent before that has arrived.
+    """
 
     is_needed: bool
+    is_echo: bool = False

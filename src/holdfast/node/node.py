@@ -434,9 +434,8 @@ class Node:
                 return self.spread.upgrades.on_upgrade_taken(station, message)
             case Cleared():
                 return self.spread.upgrades.on_cleared(station, message)
-            case Need(is_needed):
-                station.needs_us = is_needed
-                return self.changed(now)
+            case Need(is_needed, is_echo):
+                return self.reach.on_need(station, is_needed, is_echo=is_echo) + self.changed(now)
             case Told(row, vouched):
                 station.has_told = True
                 station.row, station.vouched = row, vouched

@@ -206,11 +206,26 @@ class Reach:
         effects: list[TransportEffect] = []
         if station.need_said != is_wanted:
             station.need_said = is_wanted
+            station.needs_unheard += not is_wanted
             effects.append(Send(station.connection, [Need(is_wanted)]))
         return effects
 
+    def on_need(self, station: Station, is_needed: bool, *, is_echo: bool) -> list[TransportEffect]:
+        """A station has said whether it needs us, or has heard that we do not need it."""
+        if is_echo:
+            station.needs_unheard = max(0, station.needs_unheard - 1)
+            return []
+        station.needs_us = is_needed
+        if is_needed or station.connection is None:
+            return []
+        return [Send(station.connection, [Need(False, is_echo=True)])]
+
     def needless(self) -> list[Station]:
-        """Stations we dialled, that neither side needs any more."""
+        """Stations we dialled, that neither side needs any more.
+
+        Not before they have heard that we do not: what they sent us until then is on its way, and whoever is nearer may
+        not have known who wanted it.
+        """
         return [
             station
             for station in self.stations.values()
@@ -219,6 +234,7 @@ class Reach:
             and station.is_open
             and not station.needs_us
             and not station.need_said
+            and not station.needs_unheard
         ]
 
     def on_wake(self, now: Instant) -> list[TransportEffect]:

@@ -47,6 +47,7 @@ class Station(Port):
         "is_restarted",
         "is_told",
         "need_said",
+        "needs_unheard",
         "needs_us",
         "phase",
         "place",
@@ -82,6 +83,7 @@ class Station(Port):
         self.is_ready = False  #: it has
         self.needs_us = False  #: it reaches nobody nearer on the way to us
         self.need_said = False  #: what we last said of our own need
+        self.needs_unheard = 0  #: how often we said that we do not, and it is not known to have heard it
 
     @property
     def path(self) -> Path:
