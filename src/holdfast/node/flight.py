@@ -25,9 +25,7 @@ class Flight:
     __slots__ = ("_sent", "heard", "is_held_up", "size")
 
     def __init__(self) -> None:
-        self._sent: deque[tuple[int, int]] = (
-            deque()
-        )  #: our numbers, each the last of a message, and its bytes
+        self._sent: deque[tuple[int, int]] = deque()  #: by message the last of our numbers, and its bytes
         self.size = 0  #: of what has not arrived, as far as we know
         self.is_held_up = False  #: something was not sent for lack of room, nor is anything behind it
         self.heard = 0  #: bytes that have come from the station since we last acknowledged for their sake
