@@ -8,11 +8,10 @@ from answered import Answered, numbered
 from counted_calls import work_of
 from holdfast.client.effect import Acknowledged, NotAccepted
 from holdfast.client.input import Open, Submit
-from holdfast.client.outbox import PUBLISH_BYTES_MAX
 from holdfast.client.protocol import ClientCore
 from holdfast.client.settings import Settings
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Accepted, Publication, Publish, Rejected
+from holdfast.messages.publications import PART_BYTES_MAX, Accepted, Publication, Publish, Rejected
 from holdfast.messages.subscriptions import Subscribe
 from holdfast.wire.frame import FRAME_BYTES_MAX, encode
 
@@ -114,7 +113,7 @@ def test_many_events_are_many_frames_of_which_none_is_large() -> None:
     world.step(Submit([Publication("peer", n, b"x" * 100_000) for n in range(1, 21)]))
     sizes = [len(encode(message)[1]) for message in world.said if isinstance(message, Publish)]
     assert len(sizes) == 10
-    assert max(sizes) < PUBLISH_BYTES_MAX * 1.1
+    assert max(sizes) < PART_BYTES_MAX * 1.1
     assert world.sent_numbers() == list(range(1, 21))
 
 

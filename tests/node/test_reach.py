@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pytest
 from harness import Net
+from schedules import complete, network
 from wiretap import Wiretap
 
 from holdfast.clock import MILLISECOND
-from holdfast.messages.overlay import Need, Role
+from holdfast.messages.overlay import Need, Relay, Role
 from holdfast.node.reach import Reach
 from holdfast.node.station import Phase, Station
 from holdfast.node.topology import Topology
@@ -179,6 +180,33 @@ def test_who_is_not_wanted_any_more_is_not_tried_any_more() -> None:
 
 
 # In a running network
+
+
+def test_what_is_on_its_way_from_beyond_a_bypassed_broker_arrives_though_that_is_reached_again() -> None:
+    """Whoever reaches its broker again ends its session beyond it when nothing more can come on it.
+
+    The broker may have matched the same publications before it knew who wanted them (seed 87062 of the swarm).
+    """
+    net, tap = network("P-B-S", 1, "S")
+    net.cut("B", "S")
+    net.run(1_500)
+    net.slow("P", "S", 100)
+    net.publish("P", 5)
+    net.run(50)
+    net.heal("B", "S")
+    for _ in range(300):
+        net.publish("P")
+        net.run(5)
+    net.run(2_000)
+    said = [frame.message for frame in tap.frames if (frame.node, frame.peer) == ("P", "S") and frame.is_sent]
+    heard = [
+        frame.message for frame in tap.frames if (frame.node, frame.peer) == ("S", "P") and not frame.is_sent
+    ]
+    relays = [each for each in said if isinstance(each, Relay)]
+    assert len(relays) > 5
+    assert [each for each in heard if isinstance(each, Relay)] == relays
+    assert not net.node("S").reach["P"].is_open
+    assert complete(net, "S", "P")
 
 
 @pytest.mark.parametrize(("delta", "dead"), [(1, 1), (2, 1), (2, 2), (3, 3)])

@@ -9,16 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable
-from typing import Final
 
 from holdfast.messages.message import Message
-from holdfast.messages.publications import Batch, Publication, Publish
+from holdfast.messages.publications import Batch, Publication, Publish, parts_of
 
 __all__ = ["Outbox", "publishes"]
-
-#: A Publish carries at most about this much: no frame is large, and the broker is soon done with it.
-PUBLISH_BYTES_MAX: Final = 256 * 1024
-PUBLISH_EVENTS_MAX: Final = 1_000
 
 
 class Outbox:
@@ -126,15 +121,4 @@ def _number(publication: Publication) -> int:
 
 def publishes(publications: list[Publication], home: str = "") -> list[Message]:
     """Publications as messages none of which is large; ``home``, if they are not logged where they are sent."""
-    messages: list[Message] = []
-    batch: list[Publication] = []
-    size = 0
-    for publication in publications:
-        if size + len(publication.event) > PUBLISH_BYTES_MAX or len(batch) == PUBLISH_EVENTS_MAX:
-            messages += [Publish(Batch(batch), home)] if batch else []
-            batch, size = [], 0
-        batch.append(publication)
-        size += len(publication.event)
-    if batch:
-        messages.append(Publish(Batch(batch), home))
-    return messages
+    return [Publish(Batch(part), home) for part in parts_of(publications)]

@@ -8,7 +8,7 @@ its number.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -29,10 +29,15 @@ __all__ = [
     "Publish",
     "Rejected",
     "Tag",
+    "parts_of",
 ]
 
 #: No message carries more events: one of them must not keep a node busy for long.
 PUBLICATIONS_MAX = 10_000
+
+#: Where many are sent at once they are cut into parts of about so much: whoever gets one is soon done with it.
+PART_EVENTS_MAX = 1_000
+PART_BYTES_MAX = 256 * 1024
 
 
 class Publication(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -49,6 +54,18 @@ class Publication(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def id(self) -> EventId:
         """The identity of the event."""
         return EventId(self.publisher, self.n)
+
+
+def parts_of(publications: list[Publication]) -> Iterator[list[Publication]]:
+    """The parts of a list, in order, each of at least one publication."""
+    start = size = 0
+    for end, publication in enumerate(publications):
+        size += len(publication.event)
+        if end > start and (size > PART_BYTES_MAX or end - start == PART_EVENTS_MAX):
+            yield publications[start:end]
+            start, size = end, len(publication.event)
+    if publications:
+        yield publications[start:]
 
 
 @dataclass(slots=True, eq=False)

@@ -7,9 +7,8 @@ affair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from holdfast.clock import Instant
 from holdfast.errors import FilterError, MalformedEvent
@@ -40,6 +39,7 @@ from holdfast.messages.publications import (
     Publications,
     Publish,
     Rejected,
+    parts_of,
 )
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Welcome
 from holdfast.messages.subscriptions import (
@@ -89,10 +89,6 @@ from holdfast.routing.table import Table
 __all__ = ["Node"]
 
 Effects = list[TransportEffect]
-
-#: What is published at once is cut into batches of so many, and of so many bytes unless one event has more.
-BATCH_MAX: Final = 1_000
-BATCH_BYTES_MAX: Final = 256 * 1024
 
 
 class Node:
@@ -507,10 +503,12 @@ class Node:
             self._held.append((stream, publications, events))
             return []
         effects: Effects = []
-        for start, end in _parts(publications):
-            batch = Batch(publications[start:end])
-            contents = None if events is None else events[start:end]
-            effects += self.plane.originate(stream, batch, contents, self.spread.partitions.tags_of_own())
+        start = 0
+        for part in parts_of(publications):
+            contents = None if events is None else events[start : start + len(part)]
+            start += len(part)
+            tags = self.spread.partitions.tags_of_own()
+            effects += self.plane.originate(stream, Batch(part), contents, tags)
         return effects
 
     def _on_lapse(self, sender: Station | None, lapse: Lapse) -> Effects:
@@ -608,14 +606,3 @@ def _check_own(client: str, message: Message) -> None:
             return
     if not is_own:
         raise Breach(f"{type(message).__name__} by {client} for somebody else")
-
-
-def _parts(publications: Sequence[Publication]) -> Iterator[tuple[int, int]]:
-    """Where batches begin and end that are not large, each of at least one publication."""
-    start = size = 0
-    for end, publication in enumerate(publications):
-        size += len(publication.event)
-        if end > start and (size > BATCH_BYTES_MAX or end - start == BATCH_MAX):
-            yield start, end
-            start, size = end, len(publication.event)
-    yield start, len(publications)

@@ -297,7 +297,8 @@ class Plane:
         )
         if self._acknowledge is Acknowledge.DACK:  # nobody else says what has arrived
             publications = segment.batch.publications
-            endpoint.flight.send(numbers[-1], sum([len(publications[i].event) for i in share.at]))
+            size = segment.size if whole else sum([len(publications[i].event) for i in share.at])
+            endpoint.flight.send(numbers[-1], size)
         self.counters.forwarded += len(share.at)
         self.counters.resent += len(share.at) if again else 0
         send = Send(endpoint.connection, [relay])

@@ -42,11 +42,10 @@ class Segment:
     sent: set[str] = field(default_factory=set)  #: whom it has been sent to
     confirmed: dict[str, set[int]] = field(default_factory=dict)  #: by station, our numbers it confirmed
     senders: dict[str, list[int]] = field(default_factory=dict)  #: who waits to be told of its numbers
+    size: int = field(init=False)  #: its bytes, about
 
-    @property
-    def size(self) -> int:
-        """Its bytes, about."""
-        return sum(len(publication.event) for publication in self.batch.publications)
+    def __post_init__(self) -> None:
+        self.size = sum([len(publication.event) for publication in self.batch.publications])
 
     @property
     def last(self) -> int:

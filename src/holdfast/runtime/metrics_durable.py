@@ -87,23 +87,17 @@ def _logging_metrics(broker: str, logging: Mapping[str, Any]) -> Iterator[Metric
         "logging_bytes": ("Events that are not on disk yet, in bytes", logging["bytes"]),
         "publishers_held_up": ("Clients that are not read from until they are", logging["held_up"]),
     }
-    for name, (text, figure) in figures.items():
-        family = GaugeMetricFamily(f"holdfast_{name}", text, labels=["broker"])
-        family.add_metric([broker], figure)
-        yield family
+    yield from _gauges(broker, figures)
 
 
 def _staged_metrics(broker: str, staged: Mapping[str, Any], now: int) -> Iterator[Metric]:
     """What is staged for epochs and was not committed, and what became of the rest."""
     figures = {
-        "attempts": ("Attempts of tasks that are staged and not committed", staged["attempts"]),
-        "bytes": ("Their size", staged["bytes"]),
-        "seconds": ("How long the oldest of them has waited", _age(staged["oldest"], now)),
+        "staged_attempts": ("Attempts of tasks that are staged and not committed", staged["attempts"]),
+        "staged_bytes": ("Their size", staged["bytes"]),
+        "staged_seconds": ("How long the oldest of them has waited", _age(staged["oldest"], now)),
     }
-    for name, (text, figure) in figures.items():
-        family = GaugeMetricFamily(f"holdfast_staged_{name}", text, labels=["broker"])
-        family.add_metric([broker], figure)
-        yield family
+    yield from _gauges(broker, figures)
     counts = {
         "staged_swept": ("Attempts that nobody came for", staged["swept"]),
         "epochs": ("Epochs that were committed", staged["committed"]),
@@ -112,3 +106,10 @@ def _staged_metrics(broker: str, staged: Mapping[str, Any], now: int) -> Iterato
         counter = CounterMetricFamily(f"holdfast_{name}", text, labels=["broker"])
         counter.add_metric([broker], count)
         yield counter
+
+
+def _gauges(broker: str, figures: Mapping[str, tuple[str, float]]) -> Iterator[Metric]:
+    for name, (text, figure) in figures.items():
+        family = GaugeMetricFamily(f"holdfast_{name}", text, labels=["broker"])
+        family.add_metric([broker], figure)
+        yield family

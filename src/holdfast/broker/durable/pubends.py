@@ -136,7 +136,7 @@ class Pubends:
         self._plane.touch(own.course)
         self._open_at.pop(own.core.name, None)
         held, own.held = own.held, []
-        self._plane.throttle.on_opened(own.core.name)
+        self._plane.throttle.on_opened(held)
         for publication in held:
             self._log(own, [Request(BEGIN, publication)], None)
         early, own.early = own.early, {}
@@ -198,7 +198,7 @@ class Pubends:
         elif origin is None:
             held = [publication for _, publication in requests]
             own.held += held
-            self._plane.throttle.on_held(own.core.name, sum(len(each.event) for each in held))
+            self._plane.throttle.on_held(held)
         else:
             own.early |= {(each.publisher, origin): None for _, each in requests}
 

@@ -11,9 +11,10 @@ waits is passed over, and they ask again by themselves.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from holdfast.messages.publications import Publication
 from holdfast.overlay.transport import Pause, Resume
 from holdfast.streams.storing import AppendEvents
 
@@ -28,7 +29,6 @@ class Throttle:
         self._emit = emit
         self.waiting = 0  #: bytes of events
         self._appends: dict[str, deque[int]] = {}  #: the bytes of each, by log, those not known to be on disk
-        self._held: dict[str, int] = {}  #: and of what waits until its log may be written
         self.paused: dict[int, None] = {}  #: the connections of clients that are not read from
 
     @property
@@ -40,7 +40,7 @@ class Throttle:
 
     def on_append(self, append: AppendEvents) -> None:
         """Something is given to the disk."""
-        size = sum([len(publication.event) for publication in append.publications])
+        size = _size(append.publications)
         self._appends.setdefault(append.pubend, deque()).append(size)
         self.waiting += size
 
@@ -54,14 +54,13 @@ class Throttle:
         """None of those that wait is written any more."""
         self.waiting -= sum(self._appends.pop(log, ()))
 
-    def on_held(self, log: str, size: int) -> None:
+    def on_held(self, publications: Sequence[Publication]) -> None:
         """Events wait until their log may be written."""
-        self._held[log] = self._held.get(log, 0) + size
-        self.waiting += size
+        self.waiting += _size(publications)
 
-    def on_opened(self, log: str) -> None:
+    def on_opened(self, publications: Sequence[Publication]) -> None:
         """It may: they are given to the disk next."""
-        self.waiting -= self._held.pop(log, 0)
+        self.waiting -= _size(publications)
 
     # Who waits
 
@@ -81,3 +80,7 @@ class Throttle:
     def on_gone(self, connection: int) -> None:
         """It is over."""
         self.paused.pop(connection, None)
+
+
+def _size(publications: Sequence[Publication]) -> int:
+    return sum([len(publication.event) for publication in publications])
