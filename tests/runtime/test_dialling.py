@@ -36,7 +36,13 @@ def play(
                 on_connected(dialling)
 
         dialling = Connections(
-            submit, lambda *said: None, faults=None, limits=LinkLimits(), links_max=9, insecure=False
+            submit,
+            lambda: None,
+            lambda *said: None,
+            faults=None,
+            limits=LinkLimits(),
+            links_max=9,
+            insecure=False,
         )
         dialling.dial("b", f"127.0.0.1:{port}")
         async with asyncio.timeout(10):

@@ -18,14 +18,16 @@ from holdfast.overlay.transport import (
     ConnectFailed,
     Disconnected,
     Log,
+    Pause,
     Received,
     Send,
     Trace,
     Wake,
 )
 from holdfast.runtime import clock
+from holdfast.runtime.connections import UNSERVED_BYTES_MAX
 from holdfast.runtime.driver import Driver, DriverFailed
-from raw_peer import RawPeer, hello, wait_until
+from raw_peer import RawPeer, frames, hello, wait_until
 from scripted_core import LogBook, ScriptedCore, driven
 
 
@@ -114,6 +116,36 @@ def test_everything_that_arrived_for_a_link_is_one_input_and_every_link_is_flush
             await peer.send(hello("p"), *(Accepted(n) for n in range(100)))
             await wait_until(lambda: len(core.heard(1)) == 101)
             assert sum(isinstance(stimulus, Received) for stimulus in core.inputs) == 1
+
+    asyncio.run(main())
+
+
+def test_a_core_that_is_given_much_at_once_can_say_stop_before_it_is_given_more() -> None:
+    """uvloop reads a connection up to 32 times, 8 MB, before anything else is done."""
+
+    async def main() -> None:
+        large = [Goodbye(Farewell.LEAVING, f"{n} " + "x" * 50_000) for n in range(200)]
+        given = frames(*large, after=1)
+        core = ScriptedCore()
+        async with (
+            driven(core) as (driver, port),
+            await RawPeer.dial(port) as first,
+            await RawPeer.dial(port) as second,
+        ):
+            await first.send(hello("p"))
+            await second.send(hello("q"))
+            await wait_until(lambda: core.heard(1) and core.heard(2))
+            before = len(core.inputs)
+            core.react = lambda stimulus: [Pause(2)] if stimulus.connection == 2 else []
+            one, two = driver.connections.open[1], driver.connections.open[2]
+            one.data_received(frames(Heartbeat()))  # a turn of its own; what comes now waits for the next
+            read = 0
+            while two._transport.is_reading() and read < len(given):
+                two.data_received(given[read : read + 100_000])
+                read += 100_000
+            assert read < 2 * UNSERVED_BYTES_MAX
+            assert len(core.inputs) == before + 2
+            assert core.heard(2)[1:] == large[: len(core.heard(2)) - 1]
 
     asyncio.run(main())
 

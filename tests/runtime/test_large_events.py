@@ -121,7 +121,7 @@ async def test_publishers_wait_for_a_disk_that_stands_still_and_lose_nothing(tmp
             publishing = [asyncio.create_task(publish_some(brokers, each)) for each in range(PUBLISHERS)]
             while (await logging())["held_up"] < PUBLISHERS:
                 assert not any(each.done() for each in publishing), "nothing is accepted"
-            assert (await logging())["bytes"] < 2 * PUBLISHERS * SIZE, "of each only what was read before"
+            assert (await logging())["bytes"] < 2.5 * PUBLISHERS * SIZE, "of each at most two, read at once"
             released = os.open(pipe, os.O_RDWR)
             os.write(released, bytes(PUBLISHERS * EACH))
             pipe.unlink()

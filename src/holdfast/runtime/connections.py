@@ -24,6 +24,10 @@ CONNECT_SECONDS: Final = 5.0
 CLOSE_SECONDS: Final = 2.0  #: how long peers have to close their side when we stop
 BACKLOG: Final = 1024
 
+#: When so much was read since the last turn, the next is at once: uvloop would read 8 MB from each connection first,
+#: and whoever wants to read no more of one could not say so.
+UNSERVED_BYTES_MAX: Final = 1024 * 1024
+
 
 async def listening_socket(host: str, port: int, *, insecure: bool = False) -> socket.socket:
     """A socket that has its port, 0 being any free one; who dials it waits until somebody serves it.
@@ -51,6 +55,7 @@ class Connections:
     def __init__(
         self,
         submit: Callable[[Any], None],
+        turn: Callable[[], None],
         log: Callable[[str, str, Mapping[str, Any]], None],
         *,
         faults: Faults | None,
@@ -59,7 +64,9 @@ class Connections:
         insecure: bool,
     ) -> None:
         self.open: dict[int, Link] = {}
+        self.unserved_bytes = 0  #: of messages that arrived since the last turn
         self._submit = submit
+        self._turn = turn
         self._log = log
         self._faults = faults
         self._limits = limits
@@ -204,13 +211,16 @@ class Connections:
             self._faults.note(link.dialled, link.node)
         self._apply_faults(link)
 
-    def on_messages(self, link: Link, messages: list[Message]) -> None:
+    def on_messages(self, link: Link, messages: list[Message], size: int) -> None:
         """Messages arrived: one ``Received`` per link and turn."""
+        self.unserved_bytes += size
         if link.arrived is None:
             link.arrived = messages
             self._submit(Received(link.connection, messages))
         else:
             link.arrived += messages
+        if self.unserved_bytes > UNSERVED_BYTES_MAX:
+            self._turn()
 
     def on_lost(self, link: Link, reason: str, farewell: Farewell | None) -> None:
         """A connection broke, or the link gave its peer up."""

@@ -79,6 +79,7 @@ class Driver:
         self.turns = 0
         self.connections = Connections(
             self.submit,
+            self._turn,
             self._say,
             faults=faults,
             limits=limits or LinkLimits(),
@@ -186,6 +187,7 @@ class Driver:
         self._is_turning = True
         self.turns += 1
         inbox, self._inbox = self._inbox, []
+        self.connections.unserved_bytes = 0
         stimulus: Any = None
         try:
             now = clock.now()

@@ -65,8 +65,8 @@ class Owner(Protocol):
     def on_named(self, link: Link) -> None:
         """The peer has said who it is: ``link.node``."""
 
-    def on_messages(self, link: Link, messages: list[Message]) -> None:
-        """Messages arrived, in order."""
+    def on_messages(self, link: Link, messages: list[Message], size: int) -> None:
+        """Messages arrived, in order, in so many bytes."""
 
     def on_lost(self, link: Link, reason: str, farewell: Farewell | None) -> None:
         """Nothing comes any more and nothing is sent; called once, and never after ``close``.
@@ -104,6 +104,7 @@ class Link(asyncio.Protocol):
         self._number = 0  #: of the last frame handed to the transport
         self._greeted = False  #: a first message was read
         self._first_bytes = 0  #: read before that
+        self._read_bytes = 0  #: since the last complete message
         self._writable = False
         self._closing = False  #: our side is done: the owner is told nothing more but ``on_gone``
         self._ended = False  #: our direction is shut down
@@ -134,6 +135,7 @@ class Link(asyncio.Protocol):
         """Bytes arrived; after our side has closed they are read only to be thrown away."""
         if self._closing:
             return
+        self._read_bytes += len(data)
         try:
             messages = self._reader.feed(data)
             if not self._greeted:
@@ -144,7 +146,8 @@ class Link(asyncio.Protocol):
         if self.cut:
             self._holed = self._holed or any(type(message) is not Heartbeat for message in messages)
         elif messages:
-            self._owner.on_messages(self, messages)
+            size, self._read_bytes = self._read_bytes, 0
+            self._owner.on_messages(self, messages, size)
 
     def eof_received(self) -> bool:
         """The peer is done; we are too, as soon as what is on its way has gone."""
