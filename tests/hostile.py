@@ -145,10 +145,8 @@ def _relay(draw: Random) -> Relay:
     columns = [[number(draw) for _ in batch] for step in steps if step.incarnation is not None]
     tags = (Tag(text(draw), number(draw), number(draw), True),) * draw.randrange(2)
     lists = draw.choice((None, [(number(draw),) for _ in batch]))
-    again, refill = draw.random() < 0.5, draw.random() < 0.5
-    return Relay(
-        text(draw), Batch(batch), range(len(batch)), Trail(steps, columns), tags, lists, again, refill
-    )
+    flags = (draw.random() < 0.5 for _ in range(3))
+    return Relay(text(draw), Batch(batch), range(len(batch)), Trail(steps, columns), tags, lists, *flags)
 
 
 def _holdings(draw: Random) -> tuple[Holding, ...]:

@@ -16,16 +16,19 @@ def inbox_of(guarantee: Guarantee = Guarantee.RELIABLE, order: Order = Order.FIF
     inbox = Inbox()
     inbox.learn([StreamOrder(deliveries("p", 1).stream, order, guarantee, ("#",))])
     for number in (1, 2):
-        inbox.subscriptions[number] = Subscription("#", 10**9, is_confirmed=True, is_current=True)
+        inbox.subscriptions[number] = Subscription("#", 10**9, is_current=True)
+        inbox.confirm(number)
     return inbox
 
 
-def items(inbox: Inbox, *numbers: int, to: tuple[int, ...] = (1,)) -> dict[int, list[object]]:
+def items(
+    inbox: Inbox, *numbers: int, to: tuple[int, ...] = (1,), is_returned: bool = False
+) -> dict[int, list[object]]:
     batch = Batch([Publication("p", n, b"") for n in numbers])
     message = Deliveries(deliveries("p", 1).stream, batch, range(len(numbers)), [to] * len(numbers))
     return {
         each.number: [item.n if isinstance(item, Publication) else item for item in each.items]
-        for each in inbox.take(message)
+        for each in inbox.take(message, is_returned=is_returned)
     }
 
 
@@ -60,6 +63,25 @@ def test_what_is_so_late_that_nobody_remembers_counts_as_a_repeat() -> None:
     items(inbox, 1, 2 + WINDOW)
     assert items(inbox, 2) == {}
     assert items(inbox, 3) == {1: [gap(2, 3)]}
+
+
+def test_what_was_overtaken_before_a_subscription_was_confirmed_is_not_announced_to_it() -> None:
+    inbox = inbox_of()
+    items(inbox, 1, 2, 5)
+    inbox.subscriptions[3] = Subscription("#", 10**9)
+    inbox.confirm(3)
+    assert items(inbox, 3, to=(1, 3)) == {1: [gap(2, 3)]}
+    assert items(inbox, 8, to=(1, 3)) == {1: [8], 3: [8]}
+    assert items(inbox, 4, 7, to=(1, 3)) == {1: [gap(3, 4), gap(6, 7)], 3: [gap(6, 7)]}
+    assert items(inbox, 6, to=(2, 3)) == {2: [gap(5, 6)], 3: [gap(5, 6)]}
+
+
+def test_of_what_its_publisher_was_given_back_and_sends_again_nothing_is_late() -> None:
+    """It sends it to all, those too who were not there when it was published (seed 85119 of the swarm)."""
+    inbox = inbox_of()
+    items(inbox, 5)
+    assert items(inbox, 3, 4, 6, is_returned=True) == {1: [6]}
+    assert items(inbox, 4) == {1: [gap(3, 4)]}
 
 
 @pytest.mark.parametrize(

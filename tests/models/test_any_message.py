@@ -114,7 +114,7 @@ def relays(draw: st.DrawFn) -> Message:
     lists = draw(st.none() | st.just([(1,)] * len(batch)))
     trail = Trail(steps, columns)
     at = range(len(batch))
-    return Relay("default", batch, at, trail, draw(tags), lists, draw(st.booleans()), draw(st.booleans()))
+    return Relay("default", batch, at, trail, draw(tags), lists, *(draw(st.booleans()) for _ in range(3)))
 
 
 #: Messages from a small world, in which most of what is said concerns somebody.

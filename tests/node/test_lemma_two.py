@@ -48,8 +48,9 @@ class Watched(Net):
                 tags: Any,
                 upstream: str | None,
                 only: Any = None,
+                **flags: Any,
             ) -> Segment | None:
-                segment = enter(stream, batch, events, trail, tags, upstream, only)
+                segment = enter(stream, batch, events, trail, tags, upstream, only, **flags)
                 if segment is not None and name in self.forgetful:
                     segment.shares.clear()
                 for i, publication in enumerate(batch.publications):

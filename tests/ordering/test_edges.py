@@ -78,6 +78,40 @@ def test_a_watchful_one_admits_as_fifo_does_and_misses_each_late_one_once(
         known[pubend].add(tick)
 
 
+@given(MOVES, st.sets(st.integers(0, 60), max_size=5), st.sets(st.integers(0, 60), max_size=3))
+@examples(300)
+def test_a_watchful_one_knows_where_each_stood_when_somebody_came(
+    moves: list[tuple[str, int]], comings: set[int], skips: set[int]
+) -> None:
+    edge = Watchful()
+    stood = {edge.mark(): edge.highest()}
+    for at, (pubend, tick) in enumerate(walk(moves)):
+        if at in comings:
+            stood[edge.mark()] = edge.highest()
+        if at in skips:
+            edge.skip(pubend, tick)
+        else:
+            edge.admits(pubend, tick)
+        for mark, highest in stood.items():
+            for each in ("p", "q"):
+                oldest = edge.last(each) - WINDOW  # nothing up to here is missed any more
+                assert max(edge.stood(each, mark), oldest) == max(highest.get(each, 0), oldest)
+
+
+def test_a_watchful_one_remembers_no_more_of_those_who_came_than_of_what_passed() -> None:
+    edge = Watchful()
+    edge.admits("p", 1)
+    assert not edge._stood, "all have come before everything"
+    for tick in range(2, 5 * WINDOW):
+        edge.mark()
+        edge.admits("p", tick)
+        assert len(edge._stood["p"]) <= WINDOW + 1
+    for tick in (10 * WINDOW, 20 * WINDOW):
+        edge.mark()
+        edge.admits("p", tick)
+    assert len(edge._stood["p"]) == 2
+
+
 @pytest.mark.parametrize("order", list(Order))
 @given(moves=MOVES)
 @examples(100)

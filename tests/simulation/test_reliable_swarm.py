@@ -40,6 +40,7 @@ ONCE_FAILED = (
     (718, False),
     (2720, False),
     (7729, False),
+    (85119, False),
     (87062, False),
     (21, True),
     (25, True),

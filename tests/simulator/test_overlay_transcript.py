@@ -31,7 +31,10 @@ KNOWN = Known(SUBSCRIPTION, "#", ("B3", "S"))
 
 LINES: list[tuple[Message, str]] = [
     (Relay("s", BATCH, [0, 1], TRAIL), "Relay(P#1, P#2; P:1-2 B1:⊥ B2.3:3-5)"),
-    (Relay("s", BATCH, [4], Trail((Step("P", 1),), [[7]]), again=True), "Relay(P#5; P:7; again)"),
+    (
+        Relay("s", BATCH, [4], Trail((Step("P", 1),), [[7]]), again=True, returned=True),
+        "Relay(P#5; P:7; again; returned)",
+    ),
     (
         Relay("s", BATCH, [0, 1], TRAIL, (Tag("B1", 1, 2, bar=True),), [(1,), (4, 1)], refill=True),
         "Relay(P#1, P#2; P:1-2 B1:⊥ B2.3:3-5; to 1, 4; tagged B1.1#2|; refill)",

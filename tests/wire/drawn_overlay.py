@@ -97,7 +97,9 @@ def relays(draw: st.DrawFn) -> Relay:
     columns = [draw(column) for step in way if step.incarnation is not None]
     own = st.lists(numbers, max_size=20).map(tuple)
     lists = draw(st.none() | st.lists(own, min_size=len(at), max_size=len(at)))
-    return Relay(draw(names), batch, at, Trail(way, columns), draw(tags), lists, draw(flags), draw(flags))
+    return Relay(
+        draw(names), batch, at, Trail(way, columns), draw(tags), lists, *(draw(flags) for _ in range(3))
+    )
 
 
 #: Every message there is; those that begin a session with and without a standing in the overlay.
@@ -153,7 +155,7 @@ def plain(message: Any) -> Any:
     lists = None if message.subscriptions is None else [*message.subscriptions]
     return (
         "Relay",
-        (message.stream, message.trail.steps, message.tags, message.again, message.refill),
+        (message.stream, message.trail.steps, message.tags, message.again, message.refill, message.returned),
         [message.batch.publications[i] for i in message.at],
         lists,
         message.trail.numbers,

@@ -70,7 +70,7 @@ def test_a_relay_is_written_as_the_protocol_says() -> None:
     tag = Tag("B1", 1, 7, bar=True)
     trail = Trail(WAY, [[5, 6], [8, 9]])
     batch = Batch([Publication("P", n, b"e") for n in (1, 2, 3)])
-    kind, body = encode(Relay("s", batch, [0, 2], trail, (tag,), [(1,), (1, 4)], again=True))
+    kind, body = encode(Relay("s", batch, [0, 2], trail, (tag,), [(1,), (1, 4)], again=True, returned=True))
     assert kind == RELAY
     assert msgspec.msgpack.decode(body) == [
         "s",
@@ -78,6 +78,7 @@ def test_a_relay_is_written_as_the_protocol_says() -> None:
         [{"lead": "B1", "incarnation": 1, "number": 7, "bar": True}],
         True,
         False,
+        True,
         [[1], [1, 4]],
         [["P", 1, b"e"], ["P", 3, b"e"]],
     ]
@@ -120,7 +121,7 @@ def test_a_relay_of_too_many_events_is_refused() -> None:
 def test_columns_and_lists_that_do_not_fit_are_refused(columns: list[Any], lists: list[Any] | None) -> None:
     """Whoever handles a relay picks from them by position, so nobody else need look."""
     publications = [["P", 1, b""], ["P", 2, b""]]
-    rows = ["s", [msgspec.to_builtins(WAY), columns], [], False, False, lists, publications]
+    rows = ["s", [msgspec.to_builtins(WAY), columns], [], False, False, False, lists, publications]
     with pytest.raises(MalformedFrame, match="of 2"):
         read([(RELAY, msgspec.msgpack.encode(rows))])
 

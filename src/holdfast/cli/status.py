@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -25,6 +25,8 @@ from holdfast.runtime.admin_page import NoAnswer, status_page
 from holdfast.runtime.network_file import BrokerEntry, Network
 
 __all__ = ["Answer", "Rates", "add_arguments", "ask_once", "client_count", "rates_between"]
+
+OVER_S: Final = 1.0  #: as long as nobody wonders what is being done
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def add_arguments(commands: Any) -> None:
     command = commands.add_parser("status", help="how a running network is")
     add_network_arguments(command)
     command.add_argument(
-        "--over", type=seconds, default=1.0, metavar="S", help="how long to watch for the rates [1]"
+        "--over", type=seconds, default=OVER_S, metavar="S", help="how long to watch for the rates [1]"
     )
     command.add_argument("--output", choices=["text", "json"], default="text")
     command.set_defaults(run=run)
@@ -123,6 +125,9 @@ async def ask_all(network: Network, over: float) -> list[Answer]:
     first = await asyncio.gather(*(_ask_at(broker) for broker in network.brokers))
     if not any(answer.page for answer, _ in first):
         return [answer for answer, _ in first]
+    if over > OVER_S:
+        sys.stderr.write(f"watching for {over:g} s\n")
+        sys.stderr.flush()
     await asyncio.sleep(max(0.0, started + over - time.monotonic()))
     return list(await asyncio.gather(*(_ask_again(*each, started + over) for each in first)))
 

@@ -51,6 +51,7 @@ class Subscription:
     buffer: int
     is_confirmed: bool = False
     is_current: bool = False  #: confirmed on this session: the network knows it, or knows it again
+    marks: dict[str, int] = field(default_factory=dict)  #: by stream: what had passed when it was confirmed
     waiting: int = 0  #: delivered and not consumed, of streams that are not logged
     partial: tuple[
         Partition, ...
@@ -83,8 +84,12 @@ class Inbox:
         self._doubt_reason = DISCONNECTED  #: of the last one
         self._lapsed = Lapsed()
 
-    def take(self, message: Deliveries) -> list[Delivered]:
-        """What each subscription gets of a message, in the order they first get something."""
+    def take(self, message: Deliveries, *, is_returned: bool = False) -> list[Delivered]:
+        """What each subscription gets of a message, in the order they first get something.
+
+        ``is_returned``: their publisher had lost its memory, was given them back, and sends them again. It is a node
+        of the overlay itself, and those of one life are never late: what we have not had was not for us then.
+        """
         edge = self._edges.get(message.stream) or self._new_edge(message.stream)
         is_kept = message.stream in self._kept
         doubts = self._doubts.get(message.stream)
@@ -100,8 +105,13 @@ class Inbox:
             before = self._last_kept(publication.publisher) if lapsed is not None else 0
             if not edge.admits(publication.publisher, publication.n):
                 self.turned_away += 1
-                if isinstance(edge, Watchful) and edge.misses(publication.publisher, publication.n):
-                    self._add_overtaken(publication, numbers, found)
+                if (
+                    isinstance(edge, Watchful)
+                    and not is_returned
+                    and edge.misses(publication.publisher, publication.n)
+                ):
+                    waiting = self._waiting_for(message.stream, edge, publication, numbers)
+                    self._add_overtaken(publication, waiting, found)
                 continue
             if doubts is not None and publication.publisher in doubts:
                 self._end_doubt(doubts, publication, numbers, found)
@@ -120,6 +130,14 @@ class Inbox:
             if subscription.waiting >= subscription.buffer:
                 self._full[number] = subscription
         return list(found.values())
+
+    def confirm(self, number: int) -> None:
+        """The network knows a subscription: from here on it gets everything."""
+        subscription = self.subscriptions[number]
+        subscription.is_confirmed = True
+        subscription.marks = {
+            stream: edge.mark() for stream, edge in self._edges.items() if isinstance(edge, Watchful)
+        }
 
     def learn(self, streams: Sequence[StreamOrder], kept: frozenset[str] = frozenset()) -> None:
         """The orders of the streams, as the broker has them; an edge that stands keeps its own.
@@ -228,9 +246,18 @@ class Inbox:
                 gap = Gap(publication.publisher, after, publication.n - 1, self._doubt_reason)
                 self._add(found, number, gap, None)
 
-    def _add_overtaken(
-        self, late: Publication, numbers: tuple[int, ...], found: dict[int, Delivered]
-    ) -> None:
+    def _waiting_for(
+        self, stream: str, edge: Watchful, late: Publication, numbers: tuple[int, ...]
+    ) -> list[int]:
+        """Those that were there already when a late one was overtaken."""
+        return [
+            number
+            for number in numbers
+            if (each := self.subscriptions.get(number)) is not None
+            and late.n > edge.stood(late.publisher, each.marks.get(stream, 0))
+        ]
+
+    def _add_overtaken(self, late: Publication, numbers: Sequence[int], found: dict[int, Delivered]) -> None:
         """A late one was not delivered; several in a row are one gap."""
         gap = Gap(late.publisher, late.n - 1, late.n, OVERTAKEN)
         for number in numbers:

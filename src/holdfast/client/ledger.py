@@ -107,7 +107,7 @@ class Ledger:
             cleared = tuple(each for each in mine.partial if each not in partial)
             is_news = partial != mine.partial
             return [*(self.on_upgraded(subscription, cleared, partial) if is_news else []), *jumps]
-        mine.is_confirmed = True
+        self.inbox.confirm(subscription.number)
         mine.partial = partial
         begins = Token({**mine.reading.token, **stood})
         return [Subscribed(subscription.number, partial, begins), *jumps]

@@ -294,6 +294,7 @@ class MemberCore(Host):
             [relay.at[place] for place in new],
             [subscriptions[place] for place in new],
             relay.tags,
+            is_returned=relay.returned,
         )
         return []
 
@@ -317,9 +318,12 @@ class MemberCore(Host):
         at: list[int],
         subscriptions: list[tuple[int, ...]],
         tags: tuple[Tag, ...],
+        *,
+        is_returned: bool = False,
     ) -> None:
         copies = [Copy(tags=tags)] * len(at) if tags else None
-        self._told += self.ledger.inbox.take(Deliveries(stream, batch, at, subscriptions, copies))
+        message = Deliveries(stream, batch, at, subscriptions, copies)
+        self._told += self.ledger.inbox.take(message, is_returned=is_returned)
 
     def on_safe(self, publications: list[Publication]) -> None:
         """Accepted: held by enough others, or wanted by nobody."""

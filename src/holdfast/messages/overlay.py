@@ -82,6 +82,7 @@ class Relay:
     subscriptions: Sequence[tuple[int, ...]] | None = None
     again: bool = False  #: may have been sent before, by this node or another
     refill: bool = False  #: given back to a node that lost it: to be kept, not sent on [B0.16]
+    returned: bool = False  #: once given back to the client that published it, which sends it all again
 
 
 class Holding(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -564,9 +564,7 @@ class Node:
         upstream = relay.trail.steps[-1].node
         tags = self.spread.partitions.tags_for(relay.trail, relay.tags, upstream)
         tags = self.spread.partitions.tags_at_edge(relay.batch.publications[relay.at[0]].publisher, tags)
-        tagged = Relay(
-            relay.stream, relay.batch, relay.at, relay.trail, tags, relay.subscriptions, relay.again
-        )
+        tagged = relay if tags == relay.tags else replace(relay, tags=tags)
         numbers = [relay.trail.numbers[-1][place] for place in new]
         return self.host.on_relay(tagged, new) + self.plane.confirm(sender, numbers)
 

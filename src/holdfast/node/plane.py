@@ -193,7 +193,9 @@ class Plane:
         """Queue what is new of a relay and send it on; ``events`` are the contents of what is new, None of marks."""
         batch = relay.batch.picked([relay.at[place] for place in new])
         trail = relay.trail if len(new) == len(relay.at) else picked(relay.trail, new)
-        segment = self._enter(relay.stream, batch, events, trail, tags, trail.steps[-1].node)
+        segment = self._enter(
+            relay.stream, batch, events, trail, tags, trail.steps[-1].node, is_returned=relay.returned
+        )
         if segment is None:
             return self._take_local() + self.confirm(sender, trail.numbers[-1])
         if self._acknowledge is Acknowledge.CONF:
@@ -209,6 +211,8 @@ class Plane:
         tags: tuple[Tag, ...],
         upstream: str | None,
         only: Station | None = None,
+        *,
+        is_returned: bool = False,
     ) -> Segment | None:
         """Number and match a batch; None if nobody beyond wants any of it."""
         first = self._last + 1
@@ -228,7 +232,7 @@ class Plane:
             self.counters.unwanted += len(batch)
             return None
         caps = {step.node: self.marks.latest(step.node) for step in trail.steps if step.incarnation is None}
-        segment = Segment(stream, batch, first, trail, tags, upstream, shares, caps)
+        segment = Segment(stream, batch, first, trail, tags, upstream, shares, caps, is_returned)
         self.queue[first] = segment
         if self._acknowledge is not Acknowledge.CONF:  # who is asked by depth-acknowledgements only
             self._lowest.add(segment)
@@ -294,6 +298,7 @@ class Plane:
             segment.tags,
             share.subscriptions or None,
             again,
+            returned=segment.is_returned,
         )
         if self._acknowledge is Acknowledge.DACK:  # nobody else says what has arrived
             publications = segment.batch.publications
@@ -385,7 +390,16 @@ class Plane:
             passed = sum(step.incarnation is not None for step in steps)
             trail = Trail(steps, segment.trail.numbers[:passed])
             at = range(len(segment.batch))
-            relay = Relay(segment.stream, segment.batch, at, trail, segment.tags, again=True, refill=True)
+            relay = Relay(
+                segment.stream,
+                segment.batch,
+                at,
+                trail,
+                segment.tags,
+                again=True,
+                refill=True,
+                returned=segment.is_returned,
+            )
             effects.append(Send(station.connection, [relay]))
         return effects
 
@@ -395,7 +409,10 @@ class Plane:
         steps = relay.trail.steps
         upstream = steps[-1].node if steps else None
         self.counters.refilled += len(batch)
-        self._enter(relay.stream, batch, events, relay.trail, relay.tags, upstream, sender)
+        is_returned = relay.returned or batch.publications[0].publisher == self._me
+        self._enter(
+            relay.stream, batch, events, relay.trail, relay.tags, upstream, sender, is_returned=is_returned
+        )
 
     # Acknowledgements
 

@@ -37,6 +37,7 @@ class Segment:
     upstream: str | None  #: the neighbour it came from the direction of; None: it began here
     shares: dict[Station, Share]
     caps: dict[str, tuple[int, int]]  #: of those it bypassed, the mark when it came [B0.38]
+    is_returned: bool = False  #: it was given back to the client that published it
     kept: dict[Station, Share] = field(default_factory=dict)  #: of those that are, but not for good
     aliases: dict[tuple[str, int], int] = field(default_factory=dict)  #: lowest of its repeats [B0.11]
     sent: set[str] = field(default_factory=set)  #: whom it has been sent to

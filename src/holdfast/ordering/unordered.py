@@ -25,7 +25,7 @@ class Unordered:
         seen = self._seen.get(pubend)
         if seen is None:
             if len(self._seen) >= PUBENDS_MAX:
-                del self._seen[next(iter(self._seen))]
+                self._forget(next(iter(self._seen)))
             self._seen[pubend] = tick, 1
             return True
         if 2 * len(self._seen) > PUBENDS_MAX:
@@ -40,6 +40,9 @@ class Unordered:
             return False
         self._seen[pubend] = highest, bits | 1 << behind
         return True
+
+    def _forget(self, pubend: str) -> None:
+        del self._seen[pubend]
 
     def last(self, pubend: str) -> int:
         """The highest tick that passed."""

@@ -203,7 +203,8 @@ def _relay(relay: Relay) -> str:
         parts.append(f"to {', '.join(map(str, numbers))}")
     if relay.tags:
         parts.append(f"tagged {_few([_tag(tag) for tag in relay.tags])}")
-    parts += [mark for mark, is_so in (("again", relay.again), ("refill", relay.refill)) if is_so]
+    marks = ("again", relay.again), ("refill", relay.refill), ("returned", relay.returned)
+    parts += [mark for mark, is_so in marks if is_so]
     return "; ".join(parts)
 
 

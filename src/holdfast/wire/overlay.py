@@ -3,7 +3,7 @@
 A ``Relay`` is the hot path of a reliable stream. Its publications are the pieces of the batch, written once for all who
 get them (``wire.publications``); what they have in common stands once, before them::
 
-    Relay           [ stream, trail, tags, again, refill, subscriptions, [ publication … ] ]
+    Relay           [ stream, trail, tags, again, refill, returned, subscriptions, [ publication … ] ]
     trail           [ [ [node, incarnation or nil] … ], [ [number …] … ] ]
     subscriptions   nil, or for every publication a list of the receiver's own numbers
 
@@ -80,12 +80,13 @@ _decode_relay = msgspec.msgpack.Decoder(
         Annotated[tuple[Tag, ...], msgspec.Meta(max_length=PARTITIONS_MAX)],
         bool,
         bool,
+        bool,
         Annotated[list[tuple[int, ...]], _BOUNDED] | None,
         Annotated[list[Publication], _BOUNDED],
     ]
 ).decode
 
-_SEVEN: Final = array_header(7)
+_EIGHT: Final = array_header(8)
 _NO_TAGS: Final = array_header(0)
 _FLAGS: Final = {flag: _encode(flag) for flag in (False, True)}
 
@@ -99,12 +100,13 @@ def encode_relay(message: Relay) -> bytes:
     pieces = encoded_pieces(message.batch)
     return b"".join(
         [
-            _SEVEN,
+            _EIGHT,
             _encode(message.stream),
             _encode(message.trail),
             _encode(message.tags) if message.tags else _NO_TAGS,
             _FLAGS[message.again],
             _FLAGS[message.refill],
+            _FLAGS[message.returned],
             NIL if lists is None else _encode(lists),
             array_header(len(at)),
             *map(pieces.__getitem__, at),
@@ -117,14 +119,14 @@ def decode_relay(body: bytes | bytearray) -> Relay:
 
     :raises msgspec.DecodeError: also if a column or the subscriptions are too short or too long.
     """
-    stream, trail, tags, again, refill, lists, publications = _decode_relay(body)
+    stream, trail, tags, again, refill, returned, lists, publications = _decode_relay(body)
     count = len(publications)
     passed = sum(step.incarnation is not None for step in trail.steps)
     if len(trail.numbers) != passed or any(len(column) != count for column in trail.numbers):
         raise msgspec.ValidationError(f"the trail is not one of {passed} columns of {count} numbers")
     if lists is not None and len(lists) != count:
         raise msgspec.ValidationError(f"subscriptions for {len(lists)} of {count} publications")
-    return Relay(stream, Batch(publications), range(count), trail, tags, lists, again, refill)
+    return Relay(stream, Batch(publications), range(count), trail, tags, lists, again, refill, returned)
 
 
 def halves(message: Relay) -> tuple[Relay, Relay]:
@@ -144,6 +146,7 @@ def _part(message: Relay, start: int, end: int) -> Relay:
         None if lists is None else lists[start:end],
         message.again,
         message.refill,
+        message.returned,
     )
 
 
