@@ -91,9 +91,11 @@ def _careless(patch: pytest.MonkeyPatch) -> None:
     """Whatever comes to a client is for all its subscriptions."""
     deliver = MemberCore._deliver
 
-    def to_all(client: MemberCore, stream: str, batch: Any, at: list[int], _: Any, tags: Any) -> None:
+    def to_all(
+        client: MemberCore, stream: str, batch: Any, at: list[int], _: Any, tags: Any, **flags: bool
+    ) -> None:
         numbers = tuple(client.ledger.inbox.subscriptions)
-        deliver(client, stream, batch, at, [numbers] * len(at), tags)
+        deliver(client, stream, batch, at, [numbers] * len(at), tags, **flags)
 
     patch.setattr(MemberCore, "_deliver", to_all)
 

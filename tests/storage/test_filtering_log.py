@@ -128,10 +128,14 @@ def test_i21_a_tick_takes_at_most_8_and_16n_bytes() -> None:
     log.commit()
     log.write([(110, [3, 1 << 40]), (111, [3])])
     log.commit()
-    records = [len(log.log.view.read(number) or b"") for number in range(1, 5)]
-    assert records == [8 + 8 * 25, 8 + 8 * 100 + 10 * 25 + 2 * 2_500, 8 + 16 * 2, 8 + 8]
+    log.write([(tick, [tick % 25]) for tick in range(112, 312)])
+    log.commit()
+    records = [len(log.log.view.read(number) or b"") for number in range(1, 6)]
+    by_bits, by_places = 8 + 8 * 100 + (8 + 13) * 25, 8 + 8 * 200 + 10 * 25 + 2 * 200
+    assert records == [8 + 8 * 25, by_bits, 8 + 16 * 2, 8 + 8, by_places]
     assert [reading.matches for reading in log.read(1 << 40, 0, 5)] == [[110]]
-    assert [reading.matches for reading in log.read(3, 107, 5)] == [[108, 109, 110, 111]]
+    (reading,) = log.read(3, 107, 20)
+    assert reading.matches == [108, 109, 110, 111, *range(128, 312, 25)]
 
 
 def test_ticks_that_match_nobody_leave_no_record() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from examples import examples
 from holdfast.storage import sheet as module
-from holdfast.storage.sheet import Noted, parted, read_sheet, written
+from holdfast.storage.rows import ROWS_MAX, Rows
+from holdfast.storage.sheet import ListedSheet, MappedSheet, Noted, parted, read_sheet, written
 
 SUBSCRIBERS = st.integers(0, 12) | st.integers(2**32 - 2, 2**32 + 2) | st.just(2**63 - 1)
 NOTED = st.lists(
@@ -27,10 +28,11 @@ def test_every_subscriber_finds_its_ticks_and_its_record_before_and_no_more_byte
     sheets: list[list[Noted]], number: int
 ) -> None:
     last: dict[int, int] = {}
+    rows = Rows()
     before: dict[int, int] = {}  #: the truth
     for noted in sheets:
         found: list[Noted] = []
-        records = written(noted, number, last)
+        records = written(noted, number, last, rows)
         assert sum(map(len, records)) <= sum(8 + 16 * len(subscribers) for _, subscribers in noted)
         for record in records:
             sheet = read_sheet(record)
@@ -50,7 +52,37 @@ def test_lists_that_are_the_same_are_noted_as_if_they_were_not(lists: list[list[
     shared = [rng.choice(lists) for _ in range(40)]
     noted = list(enumerate(shared, start=1))
     apart = [(tick, list(subscribers)) for tick, subscribers in noted]
-    assert written(noted, 7, {3: 2}) == written(apart, 7, {3: 2})
+    rows = Rows()
+    assert written(noted, 7, {3: 2}, rows) == written(apart, 7, {3: 2}, Rows())
+    assert written(noted, 7, {3: 2}, rows) == written(apart, 7, {3: 2}, rows), "known by now"
+
+
+@examples(300)
+@given(st.lists(st.sets(st.integers(0, 40), min_size=1).map(sorted), min_size=2, max_size=70))
+def test_of_places_and_bits_what_takes_less_is_written(lists: list[list[int]]) -> None:
+    (record,) = written(list(enumerate(lists, start=1)), 7, {}, Rows())
+    sheet = read_sheet(record)
+    matches, subscribers = sum(map(len, lists)), len(set().union(*lists))
+    bits = 8 + 8 * len(lists) + subscribers * (8 + (len(lists) + 7) // 8)
+    places = 8 + 8 * len(lists) + subscribers * 10 + 2 * matches
+    assert isinstance(sheet, MappedSheet if bits + 2 * subscribers <= places else ListedSheet)
+    assert len(record) == (bits if isinstance(sheet, MappedSheet) else places)
+
+
+def test_where_many_have_bits_places_are_written_until_those_are_forgotten() -> None:
+    rows = Rows()
+    all_of_them = list(range(500))
+    assert rows.columns([all_of_them] * 8, 10**9) == dict.fromkeys(all_of_them, b"\xff")
+    assert rows.columns([[1, 2]] * 40, 2 * 80) is None
+    rows.forget()
+    assert rows.columns([[1, 2]] * 40, 2 * 80) == dict.fromkeys([1, 2], b"\xff" * 5)
+
+
+def test_no_more_rows_are_remembered_than_so_many() -> None:
+    rows = Rows()
+    for start in range(0, 5 * ROWS_MAX, 100):
+        rows.columns([[each % 7] for each in range(start, start + 100)], 10**9)
+        assert len(rows._rows) == len(rows._lists) <= ROWS_MAX + 100
 
 
 @examples(100)

@@ -27,6 +27,7 @@ from holdfast.storage.block import Batch
 from holdfast.storage.damage import Damage, DamagedRecord
 from holdfast.storage.files import Files
 from holdfast.storage.log import LogSettings, SegmentLog
+from holdfast.storage.rows import Rows
 from holdfast.storage.sheet import Noted, Sheet, parted, read_sheet, written
 
 __all__ = ["CatchUpRead", "FilteringLog", "Reading"]
@@ -70,6 +71,7 @@ class FilteringLog:
         self._number = self.log.last_index  #: of the last record written, stable or not
         self._last: dict[int, int] = {}  #: lastIndex(s), for what was written
         self._waiting: list[Noted] = []
+        self._rows = Rows()
         self._recent: dict[int, Sheet] = {}  #: by number, the one last asked for at the end
         self._recent_ticks = 0
         self.last_timestamp = 0  #: ticks up to here are known (R1.27)
@@ -84,13 +86,13 @@ class FilteringLog:
 
         Ticks without a subscriber leave no record (R1.25). Nothing is stable before ``commit``.
         """
-        for tick, subscribers in matches:
-            if tick > self.last_timestamp:
-                if self._unsure_through >= tick:
-                    self._unsure_through = tick - 1
-                self.last_timestamp = tick
-                if subscribers:
-                    self._waiting.append((tick, subscribers))
+        if matches and matches[0][0] <= self.last_timestamp:
+            matches = [noted for noted in matches if noted[0] > self.last_timestamp]
+        if matches:
+            if self._unsure_through >= matches[0][0]:
+                self._unsure_through = matches[0][0] - 1
+            self.last_timestamp = matches[-1][0]
+            self._waiting += matches
 
     def advance(self, tick: int) -> None:
         """Nothing else matched up to this tick, but for what was noted and is broken."""
@@ -104,13 +106,13 @@ class FilteringLog:
         :raises DiskFull, DiskFailed: as ``SegmentLog.commit``; either way this object is of no more use: open it
         again.
         """
-        if self._waiting:
+        waiting, self._waiting = [noted for noted in self._waiting if noted[1]], []
+        if waiting:
             records: list[bytes] = []
             first = self._number + 1
-            for piece in parted(self._waiting):
-                records += written(piece, first + len(records), self._last)
+            for piece in parted(waiting):
+                records += written(piece, first + len(records), self._last, self._rows)
             self._number += len(records)
-            self._waiting = []
             self.log.append(range(first, self._number + 1), records, time)
             self.log.commit()
 
@@ -136,6 +138,7 @@ class FilteringLog:
     def forget(self, subscriber: int) -> None:
         """A subscriber is gone for good."""
         self._last.pop(subscriber, None)
+        self._rows.forget()
 
     # Reading
 

@@ -11,10 +11,13 @@ record is; 0: it has none.
                  · subscribers u32 each, ascending · distances u32 each · how many each has, u16
                  · where they stand among the ticks, u16 each                            8 + 8 a tick + 10 a subscriber
                                                                                                         + 2 a match
+    mapped       u64: ``MAPPED``, as above · ticks u64 each · subscribers u32 each, ascending · distances u32 each
+                 · of each a bit for every tick, the first lowest in the first byte
+                                                               8 + 8 a tick + 8 a subscriber + ticks/8 a subscriber
 
-All are little-endian, and none takes more than the 8 + 16n bytes a tick of [BZA] (I21): one that has a number of more
-than 32 bits is written tick by tick. Many ticks are noted at once under load, and each of their subscribers is named
-once then, instead of once a tick.
+All are little-endian, and none takes more than the 8 + 16n bytes a tick of [BZA] (I21): one that has a number of
+more than 32 bits is written tick by tick. Many ticks are noted at once under load, and each of their subscribers is
+named once then, instead of once a tick; where they match more than every sixteenth, bits take less than places.
 """
 
 from __future__ import annotations
@@ -25,14 +28,17 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from struct import Struct
 from typing import Final, NamedTuple
+
+from holdfast.storage.rows import Rows
 
 __all__ = ["Noted", "Sheet", "parted", "read_sheet", "written"]
 
 WIDE: Final = 1 << 63
 MANY: Final = WIDE | 1 << 62
+MAPPED: Final = MANY | 1 << 61
 
 #: A sheet that has so many ticks, or so many matches, is followed by another.
 TICKS_MAX: Final = 4_096
@@ -44,11 +50,14 @@ _FEW: Final = 4
 _NARROW_MAX: Final = (1 << 32) - 1
 _WORD: Final = Struct("<Q")
 
+#: What `compress` takes for a digit.
+_CHOSEN: Final = bytes(byte == ord("1") for byte in range(256))
+
 #: A tick, and whom it matched.
 Noted = tuple[int, Sequence[int]]
 
 
-class Sheet(NamedTuple):
+class ListedSheet(NamedTuple):
     """What was noted together. Of each subscriber, which are ascending, the ticks stand behind those of the last."""
 
     ticks: Sequence[int]
@@ -66,8 +75,33 @@ class Sheet(NamedTuple):
         return [ticks[at] for at in positions[begin:end]], self.distances[i]
 
 
+class MappedSheet(NamedTuple):
+    """What was noted together, by a bit for each tick and subscriber."""
+
+    ticks: Sequence[int]
+    subscribers: Sequence[int]
+    distances: Sequence[int]
+    maps: bytes
+
+    def of(self, subscriber: int) -> tuple[list[int], int]:
+        """As that of the other."""
+        i = bisect_left(self.subscribers, subscriber)
+        assert self.subscribers[i] == subscriber, "a chain leads through its own records"
+        count = len(self.ticks)
+        size = (count + 7) // 8
+        bits = int.from_bytes(self.maps[i * size : (i + 1) * size], "little")
+        chosen = f"{bits:0{count}b}"[::-1].encode().translate(_CHOSEN)
+        return list(compress(self.ticks, chosen)), self.distances[i]
+
+
+Sheet = ListedSheet | MappedSheet
+
+
 def parted(noted: Sequence[Noted]) -> Iterator[Sequence[Noted]]:
     """What was noted, in pieces that make one sheet each."""
+    if len(noted) <= TICKS_MAX and sum([len(subscribers) for _, subscribers in noted]) <= MATCHES_MAX:
+        yield noted
+        return
     begin = matches = 0
     for i, (_, subscribers) in enumerate(noted):
         if i - begin == TICKS_MAX or (i > begin and matches + len(subscribers) > MATCHES_MAX):
@@ -77,10 +111,14 @@ def parted(noted: Sequence[Noted]) -> Iterator[Sequence[Noted]]:
     yield noted[begin:]
 
 
-def written(noted: Sequence[Noted], number: int, last: dict[int, int]) -> list[bytes]:
+def written(noted: Sequence[Noted], number: int, last: dict[int, int], rows: Rows) -> list[bytes]:
     """What was noted as the records from a number on; ``last`` is where the chain of each subscriber begins."""
     if len(noted) > 1:
-        found = _positions([subscribers for _, subscribers in noted])
+        lists = [subscribers for _, subscribers in noted]
+        maps = rows.columns(lists, 2 * sum(map(len, lists)))
+        if maps is not None and max(number, *maps) <= _NARROW_MAX:
+            return [_mapped([tick for tick, _ in noted], number, last, maps)]
+        found = _positions(lists)
         named = sorted(found)
         if max(named[-1], number) <= _NARROW_MAX:
             return [_many([tick for tick, _ in noted], number, last, {each: found[each] for each in named})]
@@ -119,15 +157,25 @@ def _many(
     flat = array("H")
     for each in positions.values():
         flat += each
+    counts = list(map(len, positions.values()))
+    return _named(MANY, ticks, number, last, positions) + _bytes("H", counts) + _bytes("H", flat)
+
+
+def _mapped(ticks: Sequence[int], number: int, last: dict[int, int], maps: Mapping[int, bytes]) -> bytes:
+    return _named(MAPPED, ticks, number, last, maps) + b"".join(maps.values())
+
+
+def _named(
+    kind: int, ticks: Sequence[int], number: int, last: dict[int, int], subscribers: Mapping[int, object]
+) -> bytes:
+    """What sheets of many ticks begin with."""
     parts = [
-        _WORD.pack(MANY | len(positions) << 16 | len(ticks)),
+        _WORD.pack(kind | len(subscribers) << 16 | len(ticks)),
         _bytes("Q", ticks),
-        _bytes("I", list(positions)),
-        _bytes("I", [number - last.get(subscriber, number) for subscriber in positions]),
-        _bytes("H", list(map(len, positions.values()))),
-        _bytes("H", flat),
+        _bytes("I", list(subscribers)),
+        _bytes("I", [number - last.get(subscriber, number) for subscriber in subscribers]),
     ]
-    last.update(dict.fromkeys(positions, number))
+    last.update(dict.fromkeys(subscribers, number))
     return b"".join(parts)
 
 
@@ -147,16 +195,19 @@ def read_sheet(record: bytes) -> Sheet:
     (word,) = _WORD.unpack_from(record)
     if word & MANY == MANY:
         ticks, subscribers = word & 0xFFFF, word >> 16 & _NARROW_MAX
-        ends = [*accumulate((8, 8 * ticks, 4 * subscribers, 4 * subscribers, 2 * subscribers)), len(record)]
-        columns = [
-            _array(kind, record[slice(*part)]) for kind, part in zip("QIIHH", pairwise(ends), strict=True)
+        ends = [*accumulate((8, 8 * ticks, 4 * subscribers, 4 * subscribers))]
+        noted, named, distances = [
+            _array(kind, record[slice(*part)]) for kind, part in zip("QII", pairwise(ends), strict=True)
         ]
-        noted, named, distances, counts, positions = columns
-        return Sheet(noted, named, distances, list(accumulate(counts)), positions)
+        if word & MAPPED == MAPPED:
+            return MappedSheet(noted, named, distances, record[ends[-1] :])
+        places = _array("H", record[ends[-1] :])
+        counts, positions = places[:subscribers], places[subscribers:]
+        return ListedSheet(noted, named, distances, list(accumulate(counts)), positions)
     kind, size = ("Q", 8) if word & WIDE else ("I", 4)
     pairs = _numbers((len(record) - 8) // size, kind).unpack_from(record, 8)
     count = len(pairs) // 2
-    return Sheet((word & ~WIDE,), pairs[::2], pairs[1::2], range(1, count + 1), (0,) * count)
+    return ListedSheet((word & ~WIDE,), pairs[::2], pairs[1::2], range(1, count + 1), (0,) * count)
 
 
 def _bytes(kind: str, numbers: Sequence[int]) -> bytes:
