@@ -32,6 +32,7 @@ def wait_and_sync(descriptor):
         pass
     sync(descriptor)
 os.fdatasync = wait_and_sync
+del os.RWF_DSYNC
 """
 
 

@@ -20,7 +20,7 @@ READ = 20  #: so many of them were read, and committed
 PARENTS = {"phb": None, "shb": "phb"}
 
 #: Run in a broker's process first: it believes that it syncs its logs.
-NEVER_SYNCS = "import os; os.fdatasync = lambda descriptor: None"
+NEVER_SYNCS = "import os; os.fdatasync = lambda descriptor: None; del os.RWF_DSYNC"
 
 
 async def lose_power(brokers: Brokers, disk: Disk) -> list[int]:

@@ -43,6 +43,10 @@ class CrashingFiles:
     def append(self, name: str, *pieces: bytes) -> None:
         self._do(lambda: self.disk.append(name, *pieces))
 
+    def append_stable(self, name: str, *pieces: bytes) -> None:
+        self.append(name, *pieces)
+        self.sync(name)
+
     def sync(self, name: str) -> None:
         self._do(lambda: self.disk.sync(name))
 

@@ -365,6 +365,10 @@ class FailingFiles(RealFiles):
             raise DiskFailed(name, "sync failed: Input/output error")
         super().sync(name)
 
+    def append_stable(self, name: str, *pieces: bytes) -> None:
+        self.append(name, *pieces)
+        self.sync(name)
+
 
 @pytest.mark.parametrize("by_chopping", [False, True])
 def test_a_thread_whose_disk_fails_says_so_once_and_can_be_closed(tmp_path: Path, by_chopping: bool) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from holdfast.simulator.disk import SimulatedDisk
-from holdfast.storage.files import DiskFailed, Files, Subfolder
+from holdfast.storage.files import DiskFailed, DiskFull, Files, Subfolder
 from holdfast.storage.real_files import RealFiles
 
 
@@ -38,7 +40,16 @@ def test_what_is_appended_is_seen_at_once(files: Files) -> None:
 def test_many_pieces_are_written_as_one(files: Files) -> None:
     pieces = [b"%d," % i for i in range(3000)]
     files.append("one", *pieces)
-    assert files.read("one") == b"".join(pieces)
+    files.append_stable("one", *pieces)
+    assert files.read("one") == 2 * b"".join(pieces)
+
+
+def test_what_is_appended_to_stay_is_seen_at_once_behind_what_was_there(files: Files) -> None:
+    files.append_stable("one", b"ab")
+    files.append_stable("one", b"cd", b"ef")
+    files.append("one", b"gh")
+    files.append_stable("one", b"ij")
+    assert files.read("one") == b"abcdefghij"
 
 
 def test_part_of_a_file(files: Files) -> None:
@@ -141,10 +152,10 @@ def test_what_is_said_to_be_stable_was_handed_to_the_disk(
     calls: list[str] = []
     links = Path("/proc/self/fd")
 
-    def noting(call: str, original: Callable[[int], None]) -> Callable[[int], None]:
-        def sync(descriptor: int) -> None:
+    def noting(call: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def sync(descriptor: int, *more: Any) -> Any:
             calls.append(f"{call} {os.readlink(links / str(descriptor)).removeprefix(str(tmp_path))}")
-            original(descriptor)
+            return original(descriptor, *more)
 
         return sync
 
@@ -152,7 +163,14 @@ def test_what_is_said_to_be_stable_was_handed_to_the_disk(
         found, calls[:] = calls[:], []
         return found
 
+    def noting_write(descriptor: int, pieces: list[bytes], offset: int, flags: int) -> int:
+        assert flags == os.RWF_DSYNC
+        written: int = write(descriptor, pieces, offset, flags)
+        return written
+
+    write = noting("pwritev", os.pwritev)
     with RealFiles(tmp_path / "log") as files:
+        monkeypatch.setattr(os, "pwritev", noting_write)
         monkeypatch.setattr(os, "fdatasync", noting("fdatasync", os.fdatasync))
         monkeypatch.setattr(os, "fsync", noting("fsync", os.fsync))
         files.append("one", b"x")
@@ -162,9 +180,73 @@ def test_what_is_said_to_be_stable_was_handed_to_the_disk(
         files.append("one", b"y")
         files.sync("one")
         assert told() == ["fdatasync /log/one"]
+        files.append_stable("one", b"z")
+        assert told() == ["pwritev /log/one"]
+        files.append_stable("three", b"z")
+        assert told() == ["fdatasync /log/three", "fsync /log"], "its folder is to know it"
         files.replace("two", b"z")
         assert told() == ["fdatasync /log/two:new", "fsync /log", "fsync /log"]
         files.remove("two")
         assert told() == ["fsync /log"]
     with RealFiles(tmp_path / "a" / "b"):
         assert told() == ["fsync ", "fsync /a"]
+
+
+@pytest.mark.parametrize("problem", [errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL])
+def test_where_no_write_is_stable_by_itself_it_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: int
+) -> None:
+    asked: list[int] = []
+
+    def refuse(*_: object) -> int:
+        asked.append(problem)
+        raise OSError(problem, os.strerror(problem))
+
+    with RealFiles(tmp_path) as files:
+        files.append_stable("one", b"a")
+        monkeypatch.setattr(os, "pwritev", refuse)
+        for more in (b"b", b"c"):
+            files.append_stable("one", more)
+        assert files.read("one") == b"abc"
+        assert asked == [problem], "once is enough"
+
+
+def test_what_a_stable_write_leaves_is_written_and_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    with RealFiles(tmp_path) as files:
+        files.append_stable("one", b"a")
+        monkeypatch.setattr(os, "pwritev", lambda descriptor, *_: os.write(descriptor, b"bcd"))
+        monkeypatch.setattr(os, "fdatasync", synced.append)
+        files.append_stable("one", b"bc", b"de", b"f")
+        assert files.read("one") == b"abcdef"
+        assert len(synced) == 1
+
+
+@pytest.mark.parametrize(
+    ("problem", "is_written", "kind"),
+    [
+        (errno.ENOSPC, False, DiskFull),
+        (errno.EDQUOT, False, DiskFull),
+        (errno.ENOSPC, True, DiskFailed),
+        (errno.EINVAL, True, DiskFailed),
+        (errno.EIO, False, DiskFailed),
+        (errno.EIO, True, DiskFailed),
+    ],
+)
+def test_a_stable_write_that_fails_has_found_no_room_only_if_nothing_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: int, is_written: bool, kind: type[Exception]
+) -> None:
+    """Else it was the sync, and nobody knows what is on disk."""
+
+    def fail(descriptor: int, pieces: list[bytes], *_: object) -> int:
+        if is_written:
+            os.writev(descriptor, pieces)
+        raise OSError(problem, os.strerror(problem))
+
+    with RealFiles(tmp_path) as files:
+        files.append_stable("one", b"a")
+        monkeypatch.setattr(os, "pwritev", fail)
+        with pytest.raises(kind):
+            files.append_stable("one", b"b")

@@ -58,6 +58,11 @@ class SimulatedDisk:
         if len(data) > room:
             raise DiskFull(name)
 
+    def append_stable(self, name: str, *pieces: bytes) -> None:
+        """One after the other."""
+        self.append(name, *pieces)
+        self.sync(name)
+
     def sync(self, name: str) -> None:
         """Make everything done to a file stable.
 

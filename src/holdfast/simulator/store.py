@@ -182,6 +182,11 @@ class _PoweredFiles:
         """As the disk."""
         self._operate(lambda: self._disk.append(name, *pieces))
 
+    def append_stable(self, name: str, *pieces: bytes) -> None:
+        """One after the other: the power may go between them."""
+        self.append(name, *pieces)
+        self.sync(name)
+
     def sync(self, name: str) -> None:
         """As the disk."""
         self._operate(lambda: self._disk.sync(name))

@@ -8,8 +8,8 @@ What a caller may build on:
 - what ``append``, ``truncate`` and ``rewrite`` did is seen by every reader at once and survives a crash only after
   ``sync`` of that file; of what was not synced any part may survive;
 - ``replace`` is atomic and stable when it returns, as is ``remove``;
-- after a failed ``sync`` nobody knows what is stable, and calling it again tells nothing: the system may have dropped
-  the pages it could not write and believe them clean.
+- after a failed ``sync``, or ``append_stable`` but for lack of room, nobody knows what is stable, and calling it again
+  tells nothing: the system may have dropped the pages it could not write and believe them clean.
 """
 
 from __future__ import annotations
@@ -43,11 +43,14 @@ class Files(Protocol):
     """The files of one log. Every method but ``read``, ``size`` and ``names`` is for the one writer.
 
     :raises DiskFailed: from every method, if the system refuses.
-    :raises DiskFull: from ``append`` and ``replace``, if there is no room.
+    :raises DiskFull: from ``append``, ``append_stable`` and ``replace``, if there is no room.
     """
 
     def append(self, name: str, *pieces: bytes) -> None:
         """Write at the end of a file, which comes into being; nothing is promised until ``sync``."""
+
+    def append_stable(self, name: str, *pieces: bytes) -> None:
+        """``append``, and ``sync`` of that; what was done to the file before is for a ``sync`` of its own."""
 
     def sync(self, name: str) -> None:
         """Make everything done to a file stable, and that it exists."""
@@ -87,6 +90,10 @@ class Subfolder:
     def append(self, name: str, *pieces: bytes) -> None:
         """As the files beneath."""
         self._files.append(self._prefix + name, *pieces)
+
+    def append_stable(self, name: str, *pieces: bytes) -> None:
+        """As the files beneath."""
+        self._files.append_stable(self._prefix + name, *pieces)
 
     def sync(self, name: str) -> None:
         """As the files beneath."""

@@ -227,12 +227,11 @@ class SegmentLog:
 
     def _append_stable(self, segment: Segment, *pieces: bytes) -> None:
         try:
-            self._files.append(segment.name, *pieces)
+            self._files.append_stable(segment.name, *pieces)
         except DiskFull:
             self._files.truncate(segment.name, segment.end)
             self._files.sync(segment.name)
             raise
-        self._files.sync(segment.name)
 
     def _seal(self, segment: Segment) -> None:
         footer = segment.footer().encode(segment.seed)

@@ -1,8 +1,9 @@
 """The files of a log on a real disk: one folder, and the system calls that make things stable.
 
-A file is written through one descriptor kept open, and synced with ``fdatasync``, which carries its length too. That
-a file exists is a fact of its folder: the folder is synced after a file is made, renamed or removed. Readers open
-the file each time; so they never hold up the writer, and a descriptor the writer closes is never theirs.
+A file is written through one descriptor kept open, and synced with ``fdatasync``, which carries its length too, or by
+the write itself (``RWF_DSYNC``), which does the same for what it has written. That a file exists is a fact of its
+folder: the folder is synced after a file is made, renamed or removed. Readers open the file each time; so they never
+hold up the writer, and a descriptor the writer closes is never theirs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
@@ -20,6 +21,7 @@ from holdfast.storage.files import DiskFailed, DiskFull
 __all__ = ["RealFiles"]
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_UNKNOWN: Final = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 _BESIDE: Final = ":new"  #: what is being written to replace a file
 _REWRITE_BYTES: Final = 1 << 20
 _WRITING_MAX: Final = 4  #: files kept open; a log writes to one, and to another while it replaces it
@@ -36,6 +38,7 @@ class RealFiles:
         self.folder = folder
         self._writing: dict[str, int] = {}  #: descriptors of files that were appended to
         self._made: set[str] = set()  #: files whose folder entry is not synced yet
+        self._has_stable_writes = hasattr(os, "RWF_DSYNC")
         self._lock: int | None = None
         if write:
             with _told(folder.name):
@@ -66,6 +69,30 @@ class RealFiles:
                 written = os.writev(descriptor, some)
                 if written < sum(map(len, some)):
                     _write_all(descriptor, b"".join(some)[written:])
+
+    def append_stable(self, name: str, *pieces: bytes) -> None:
+        """In one system call, where there is one for that: between two a busy thread would keep us waiting."""
+        with _told(name):
+            descriptor = self._descriptor(name)
+            is_one = self._has_stable_writes and name not in self._made and len(pieces) <= _PIECES_MAX
+            written = self._write_stable(name, descriptor, pieces) if is_one else 0
+        if written < sum(map(len, pieces)):
+            self.append(name, *(pieces if not written else [b"".join(pieces)[written:]]))
+            self.sync(name)
+
+    def _write_stable(self, name: str, descriptor: int, pieces: Sequence[bytes]) -> int:
+        """How many bytes were written and synced; 0 where the system, or its file system, has no such call."""
+        before = os.fstat(descriptor).st_size
+        try:
+            return os.pwritev(descriptor, pieces, -1, os.RWF_DSYNC)
+        except OSError as error:
+            is_written = os.fstat(descriptor).st_size > before  # and then it was the sync that failed
+            if error.errno in _UNKNOWN and not is_written:
+                self._has_stable_writes = False
+                return 0
+            if error.errno in _FULL and not is_written:
+                raise
+            raise DiskFailed(name, f"write or sync failed: {error.strerror}") from error
 
     def sync(self, name: str) -> None:
         """``fdatasync``, and the folder if the file is new."""
