@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from holdfast.storage import sheet as module
-from holdfast.storage.rows import ROWS_MAX, Rows
+from holdfast.storage.rows import BITS_MAX, ROWS_MAX, Rows
 from holdfast.storage.sheet import ListedSheet, MappedSheet, Noted, parted, read_sheet, written
 
 SUBSCRIBERS = st.integers(0, 12) | st.integers(2**32 - 2, 2**32 + 2) | st.just(2**63 - 1)
@@ -76,6 +76,19 @@ def test_where_many_have_bits_places_are_written_until_those_are_forgotten() -> 
     assert rows.columns([[1, 2]] * 40, 2 * 80) is None
     rows.forget()
     assert rows.columns([[1, 2]] * 40, 2 * 80) == dict.fromkeys([1, 2], b"\xff" * 5)
+
+
+@pytest.mark.parametrize("each", [1, 10, 2 * BITS_MAX])
+def test_where_too_many_are_named_places_are_written_and_nothing_grows(each: int) -> None:
+    rows = Rows()
+    lists = [list(range(start, start + each)) for start in range(0, 2 * BITS_MAX, each)]
+    assert rows.columns(lists, 10**9) is None
+    assert rows.columns(lists, 10**9) is None
+    assert len(rows._bits) <= BITS_MAX + 10
+    assert not rows._rows
+    assert not rows._lists
+    rows.forget()
+    assert rows.columns([[1]] * 8, 8) == {1: b"\xff"}
 
 
 def test_no_more_rows_are_remembered_than_so_many() -> None:

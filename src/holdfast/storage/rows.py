@@ -14,6 +14,7 @@ from typing import Final, cast
 __all__ = ["Rows"]
 
 ROWS_MAX: Final = 4_096  #: that are remembered
+BITS_MAX: Final = 8_192  #: subscribers; of more a row would be wide, and mostly empty
 
 #: A square is eight bytes, its rows. What is swapped, by how many bits it moves: single bits, squares of two, of four.
 _SWAPPED: Final = {
@@ -35,14 +36,16 @@ class Rows:
     def columns(self, lists: Sequence[Sequence[int]], bytes_max: int) -> Mapping[int, bytes] | None:
         """By subscriber, ascending: which of the lists name it, a bit for each, the first lowest in the first byte.
 
-        None if that would be more than so many bytes.
+        None if that would be more than so many bytes, or if too many were named.
         """
         size = (len(lists) + 7) // 8
-        if len(self._bits) * size > bytes_max:
+        if len(self._bits) * size > bytes_max or len(self._bits) > BITS_MAX:
             return None
         rows = list(map(self._rows.get, map(id, lists)))
         if None in rows:
             self._learn(lists)
+            if len(self._bits) > BITS_MAX:
+                return None
             rows = list(map(self._rows.get, map(id, lists)))
         columns = _turned(cast(list[bytes], rows), self._width)
         nobody = bytes(size)
@@ -60,13 +63,18 @@ class Rows:
         self._lists.clear()
 
     def _learn(self, lists: Sequence[Sequence[int]]) -> None:
-        """Make rows of those that have none."""
+        """Make rows of those that have none, unless they name too many."""
         new = {id(each): each for each in lists}
         if len(self._rows) <= ROWS_MAX:
             new = {key: each for key, each in new.items() if key not in self._rows}
         else:
             self._forget_lists()
-        rows = {key: self._row(each) for key, each in new.items()}
+        rows = {}
+        for key, each in new.items():
+            rows[key] = self._row(each)
+            if len(self._bits) > BITS_MAX:
+                self._forget_lists()  # for good: nobody asks for them any more
+                return
         width = (len(self._bits) + 7) // 8
         if width > self._width:
             self._rows = {key: row.ljust(width, b"\0") for key, row in self._rows.items()}
@@ -79,8 +87,10 @@ class Rows:
         try:
             row = sum(map(bits.__getitem__, subscribers))
         except KeyError:
-            for each in subscribers:
+            for each in subscribers[: BITS_MAX + 1]:
                 bits.setdefault(each, 1 << len(bits))
+            if len(bits) > BITS_MAX:
+                return 0
             row = sum(map(bits.__getitem__, subscribers))
         assert row.bit_count() == len(subscribers), "each is named once"
         return row
