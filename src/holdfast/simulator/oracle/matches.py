@@ -47,6 +47,7 @@ READING_MAX: Final = 100
 _WORD: Final = Struct("<Q")
 _WIDE: Final = 1 << 63  #: in the tick of a record whose numbers have eight bytes instead of four
 _MANY: Final = 1 << 62  #: with it, in the first word of a record of many ticks
+_MAPPED: Final = 1 << 61  #: with these, of one that has a bit for each tick and reader
 
 
 def imprecise(node: Node, pubends: Mapping[str, KnownPubend], gone: Mapping[str, Intervals]) -> Iterator[str]:
@@ -116,6 +117,8 @@ def _matches_of_many(record: bytes, word: int) -> int:
     """How many different matches are in a record of many ticks."""
     ticks, readers = word & 0xFFFF, word >> 16 & 0xFFFF_FFFF
     at = 8 + 8 * ticks + 8 * readers
+    if word & _MAPPED:
+        return int.from_bytes(record[at:]).bit_count()
     counts = Struct(f"<{readers}H").unpack_from(record, at)
     positions = Struct(f"<{sum(counts)}H").unpack_from(record, at + 2 * readers)
     ends = list(accumulate(counts, initial=0))
