@@ -147,6 +147,8 @@ def test_ticks_that_match_nobody_leave_no_record() -> None:
     assert log.log.last_index == 1
     assert list(log.read(1, 0, 9)) == [Reading(0, 0, 0, [6], 12)]
     assert list(log.read(2, 3, 9)) == [Reading(3, 3, 3, [], 12)]
+    log.write([(13, [])])
+    assert list(log.read(2, 3, 9)) == [Reading(3, 3, 3, [], 13)], "nothing waits to be stable"
 
 
 def test_chopping_ends_chains_and_is_told_to_who_stands_below() -> None:

@@ -152,7 +152,8 @@ class FilteringLog:
 
         Everything written must be committed; what is written later is not part of it.
         """
-        assert not self._waiting, "commit first: only what is stable is known (R1.19)"
+        is_stable = not any(subscribers for _, subscribers in self._waiting)
+        assert is_stable, "commit first: only what is stable is known (R1.19)"
         return CatchUpRead(self, subscriber, after, limit)
 
     def last_matches(self) -> dict[int, int]:
