@@ -34,6 +34,7 @@ from holdfast.storage.damage import Damage
 from holdfast.storage.files import Subfolder
 from holdfast.storage.filtering_log import FilteringLog
 from holdfast.storage.log import SegmentLog
+from holdfast.storage.rows import Rows
 from holdfast.streams.pubend import Kept
 
 PUBEND = "scenario@b0/0"
@@ -148,14 +149,17 @@ def test_what_is_lost_is_named_once_where_it_begins() -> None:
     assert len(unnamed.found) == 2, "silence is no announcement"
 
 
-def test_a_record_that_is_larger_than_it_may_be_is_seen() -> None:
+def test_a_record_that_is_larger_than_it_may_be_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown([*RIGHT[:2], (30, [ALL, ALL, ALL])])
     assert shown.found == ["32 bytes for 1 matches from 30 on"]
-    shown = Shown(RIGHT)
-    many = [ALL] * 100
-    shown.log.write([(33, many), (34, many)])
-    shown.log.commit()
-    assert f"{8 + 16 + 10 + 400} bytes for 2 matches from 33 on" in shown.found
+    nobody = dict.fromkeys(range(1000, 1100), b"\x00")
+    for columns, size in ((None, 8 + 16 + 10 + 400), ({ALL: b"\3", **nobody}, 8 + 16 + 101 * 9)):
+        monkeypatch.setattr(Rows, "columns", lambda *_, columns=columns: columns)
+        shown = Shown(RIGHT)
+        many = [ALL] * 100
+        shown.log.write([(33, many), (34, many)])
+        shown.log.commit()
+        assert f"{size} bytes for 2 matches from 33 on" in shown.found
 
 
 @pytest.mark.parametrize("where", [0.1, 0.3, 0.5])

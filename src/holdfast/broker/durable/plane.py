@@ -66,7 +66,7 @@ __all__ = ["DurablePlane"]
 #: Matches are noted when there are so many, or so long after the first. No delivery waits for that, but a log that is
 #: to be synced meanwhile does: two syncs at once take twice as long.
 NOTE_EVENTS: Final = 2_000
-NOTE_WITHIN_NS: Final = 200 * MILLISECOND
+NOTE_WITHIN_NS: Final = 100 * MILLISECOND
 
 #: In ticks: so long nothing is said of a pubend to who has nothing of it, at most.
 SILENT_FOR: Final = SECOND // 1_000
