@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from broken_brokers import (
@@ -24,6 +26,7 @@ from broken_brokers import (
 from durable_runs import chain, run
 from holdfast.broker.broker import Broker
 from holdfast.simulator.durable_swarm import run_durable
+from holdfast.storage.rows import Rows
 
 SEEDS = range(12)
 
@@ -55,6 +58,19 @@ def kinds_found(broker: type[Broker], seed: int, *, faults: bool) -> set[str]:
 )
 def test_a_broken_broker_is_caught(broker: type[Broker], kind: str, faults: bool) -> None:
     assert any(kind in kinds_found(broker, seed, faults=faults) for seed in SEEDS)
+
+
+def test_bits_of_a_filtering_log_that_leave_out_a_match_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = Rows.columns
+
+    def without_the_first(
+        rows: Rows, lists: Sequence[Sequence[int]], bytes_max: int
+    ) -> Mapping[int, bytes] | None:
+        found = columns(rows, lists, bytes_max)
+        return found and {each: bytes([bits[0] & ~1]) + bits[1:] for each, bits in found.items()}
+
+    monkeypatch.setattr(Rows, "columns", without_the_first)
+    assert any("I21" in kinds_found(BrokenBroker, seed, faults=False) for seed in SEEDS)
 
 
 @pytest.mark.parametrize("faults", [False, True])

@@ -127,7 +127,6 @@ async def ask_all(network: Network, over: float) -> list[Answer]:
         return [answer for answer, _ in first]
     if over > OVER_S:
         sys.stderr.write(f"watching for {over:g} s\n")
-        sys.stderr.flush()
     await asyncio.sleep(max(0.0, started + over - time.monotonic()))
     return list(await asyncio.gather(*(_ask_again(*each, started + over) for each in first)))
 

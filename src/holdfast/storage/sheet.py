@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 
 from holdfast.storage.rows import Rows
 
-__all__ = ["Noted", "Sheet", "parted", "read_sheet", "written"]
+__all__ = ["ListedSheet", "MappedSheet", "Noted", "Sheet", "parted", "read_sheet", "written"]
 
 WIDE: Final = 1 << 63
 MANY: Final = WIDE | 1 << 62
@@ -68,8 +68,7 @@ class ListedSheet(NamedTuple):
 
     def of(self, subscriber: int) -> tuple[list[int], int]:
         """The ticks one of its subscribers matched, and how far back its record before this one is; 0: none."""
-        i = bisect_left(self.subscribers, subscriber)
-        assert self.subscribers[i] == subscriber, "a chain leads through its own records"
+        i = _place(self.subscribers, subscriber)
         ticks, positions = self.ticks, self.positions
         begin, end = self.ends[i - 1] if i else 0, self.ends[i]
         return [ticks[at] for at in positions[begin:end]], self.distances[i]
@@ -84,9 +83,8 @@ class MappedSheet(NamedTuple):
     maps: bytes
 
     def of(self, subscriber: int) -> tuple[list[int], int]:
-        """As that of the other."""
-        i = bisect_left(self.subscribers, subscriber)
-        assert self.subscribers[i] == subscriber, "a chain leads through its own records"
+        """The ticks one of its subscribers matched, and how far back its record before this one is; 0: none."""
+        i = _place(self.subscribers, subscriber)
         count = len(self.ticks)
         size = (count + 7) // 8
         bits = int.from_bytes(self.maps[i * size : (i + 1) * size], "little")
@@ -95,6 +93,12 @@ class MappedSheet(NamedTuple):
 
 
 Sheet = ListedSheet | MappedSheet
+
+
+def _place(subscribers: Sequence[int], subscriber: int) -> int:
+    i = bisect_left(subscribers, subscriber)
+    assert subscribers[i] == subscriber, "a chain leads through its own records"
+    return i
 
 
 def parted(noted: Sequence[Noted]) -> Iterator[Sequence[Noted]]:
