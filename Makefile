@@ -28,6 +28,7 @@ soak: $(VENV)/spark compile
 
 compile: $(VENV)/develop
 	$(RUN)python tools/compile_matching.py
+	$(RUN)python tools/compile_columns.py
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer; set PYTHON=…")'
@@ -48,4 +49,4 @@ $(VENV)/spark: $(VENV)/develop requirements-spark.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build src/*.so src/holdfast/matching/compiled .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build src/*.so src/holdfast/matching/compiled src/holdfast/pipeline/alike_compiled.*.so src/holdfast/pipeline/*.fingerprint .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import compile_columns
 import compile_matching
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -137,3 +138,6 @@ def test_compiled_modules_are_as_old_as_their_sources() -> None:
     if compile_matching.TARGET.exists():
         built = (compile_matching.TARGET / "fingerprint").read_text()
         assert built == compile_matching.fingerprint(), "the compiled engine is stale: make compile"
+    if compile_columns.STAMP.exists():
+        built = compile_columns.STAMP.read_text()
+        assert built == compile_columns.fingerprint(), "what reads logs by columns is stale: make compile"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -18,9 +20,11 @@ from holdfast.messages.publications import Publication
 from holdfast.storage.records import Records
 from holdfast.streams.pubend import record_of
 
+np = pytest.importorskip("numpy", reason="numpy is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-from holdfast.pipeline import alike
+from holdfast.pipeline import dividing
+from holdfast.pipeline.alike import Engine, Reading
 from holdfast.pipeline.event_columns import EventColumns
 from holdfast.pipeline.exact import rest_of
 from holdfast.pipeline.variant import VariantEncoder, encoded
@@ -50,6 +54,21 @@ VALUES = st.one_of(*BY_KIND.values())
 NAMES = st.sampled_from(["price", "qty", "sym", "é", "\U0001f600", "n" * 40])
 ROWS = st.dictionaries(NAMES, VALUES)
 KINDS: dict[str, type] = {"price": float, "qty": int, "sym": str, "é": bool, "raw": bytes}
+
+ENGINES = dividing.engines()
+with_each_engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+@contextmanager
+def used(engine: str) -> Iterator[None]:
+    """Records are read by this engine, whatever there is."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(dividing, "new_engine", ENGINES[engine])
+        yield
+
+
+def columns_of(ticks: Sequence[int], pieces: Sequence[Records]) -> EventColumns:
+    return EventColumns(np.array(ticks, np.int64), pieces)
 
 
 def packed(row: Row, **others: Any) -> PackedEvent:
@@ -88,9 +107,9 @@ def rows_of(rows: list[Row]) -> list[tuple[str, int, PackedEvent]]:
 
 def events_by(monkeypatch: pytest.MonkeyPatch, found: list[tuple[str, int, PackedEvent]]) -> EventColumns:
     """Few events are read by columns here, though that would not be worth it."""
-    monkeypatch.setattr(alike, "EVENTS_MIN", 1)
+    monkeypatch.setattr(dividing, "EVENTS_MIN", 1)
     records = [record_of(publication_of(event, n, publisher)) for publisher, n, event in found]
-    return EventColumns([TICK + i for i in range(len(records))], [Records.of(records)])
+    return columns_of([TICK + i for i in range(len(records))], [Records.of(records)])
 
 
 #: What each column has of an event, by itself.
@@ -104,6 +123,7 @@ PLAIN: dict[str, Callable[[int, Publication, PackedEvent], object]] = {
 }
 
 
+@with_each_engine
 @examples(60)
 @given(of_few_kinds())
 @example(rows_of([{}]))
@@ -115,11 +135,13 @@ PLAIN: dict[str, Callable[[int, Publication, PackedEvent], object]] = {
 @example(rows_of([{"raw": bytes(300)}]))
 @example(rows_of([{f"a{i}": True for i in range(300)}]))
 @example(rows_of([{f"a{i}": True for i in range(count)} for count in (15, 16, 17)]))
-@example(rows_of([{f"a{i}": True} for i in range(alike.KINDS_MAX + 1)]))
+@example(rows_of([{f"a{i}": True} for i in range(dividing.KINDS_MAX + 1)]))
 @example(rows_of([{"n" * 256: True}, {"n" * 255: True}, {"n" * 31: True}, {"n" * 32: True}]))
 @example([("p", n, packed({"qty": n}, time=n)) for n in EDGES])
-def test_the_columns_are_those_of_each_event_by_itself(found: list[tuple[str, int, PackedEvent]]) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
+def test_the_columns_are_those_of_each_event_by_itself(
+    engine: str, found: list[tuple[str, int, PackedEvent]]
+) -> None:
+    with used(engine), pytest.MonkeyPatch.context() as monkeypatch:
         columns = events_by(monkeypatch, found)
     publications = [publication_of(event, n, publisher) for publisher, n, event in found]
     events = [event for _, _, event in found]
@@ -137,31 +159,51 @@ def test_the_columns_are_those_of_each_event_by_itself(found: list[tuple[str, in
         assert columns.declared(name, kind).to_pylist() == expected
 
 
-def test_events_of_a_few_kinds_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@with_each_engine
+def test_events_of_a_few_kinds_are_not_looked_at_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
     rows: list[Row] = [{"price": 1.5, "sym": "x"} if i % 3 else {"price": i, "raw": b"y"} for i in range(50)]
     found = rows_of(rows)
     expected = [encoded(event.attributes) for _, _, event in found]
     monkeypatch.delattr(VariantEncoder, "encode")
     monkeypatch.setattr("holdfast.pipeline.event_columns.read_records", None)
-    values, metadata = events_by(monkeypatch, found).variants(VariantEncoder())
+    with used(engine):
+        values, metadata = events_by(monkeypatch, found).variants(VariantEncoder())
     assert list(zip(values.to_pylist(), metadata.to_pylist(), strict=True)) == expected
 
 
-def test_a_kind_for_each_event_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+class Counted:
+    """An engine of which is known how often it was asked."""
+
+    def __init__(self, engine: Engine, tries: list[int]) -> None:
+        self._engine = engine
+        self._tries = tries
+        self.record = engine.record
+
+    def __len__(self) -> int:
+        return len(self._engine)
+
+    def read(self, which: Any) -> Reading:
+        self._tries.append(len(which))
+        return self._engine.read(which)
+
+
+@with_each_engine
+def test_a_kind_for_each_event_is_given_up_soon(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     """Each is divided from all others by its name; that would take as long as there are events."""
     found = rows_of([{f"name {i}": i} for i in range(2_000)])
     tries: list[int] = []
-    read = alike._read
+    new_engine = ENGINES[engine]
 
-    def counted(messages: Any, which: Any) -> Any:
-        tries.append(len(which))
-        return read(messages, which)
+    def counted(pieces: Sequence[Records]) -> Engine:
+        return Counted(new_engine(pieces), tries)
 
-    monkeypatch.setattr(alike, "_read", counted)
-    columns = EventColumns(
+    monkeypatch.setattr(dividing, "new_engine", counted)
+    columns = columns_of(
         range(2_000), [Records.of([record_of(publication_of(e, n, p)) for p, n, e in found])]
     )
-    assert len(tries) == alike.TRIES_MAX
+    assert len(tries) <= dividing.TRIES_MAX
     assert columns.declared("name 7", int).to_pylist() == [7 if i == 7 else None for i in range(2_000)]
 
 
@@ -183,12 +225,14 @@ OWN_WAYS = {
 
 @pytest.mark.parametrize("way", OWN_WAYS)
 @pytest.mark.parametrize("beside", [0, 1, 40])
-def test_an_event_may_be_packed_in_ones_own_way(way: str, beside: int) -> None:
+@with_each_engine
+def test_an_event_may_be_packed_in_ones_own_way(way: str, beside: int, engine: str) -> None:
     """It is read, and its rest has its very bytes; those beside it are what they are."""
     own = Publication("p", 1, OWN_WAYS[way])
     events = [own, *[publication_of(packed({"i": n}), n) for n in range(beside)]]
     records = [record_of(event) for event in events]
-    columns = EventColumns(range(len(events)), [Records.of(records[:5]), Records.of(records[5:])])
+    with used(engine):
+        columns = columns_of(range(len(events)), [Records.of(records[:5]), Records.of(records[5:])])
     assert columns.declared("i", int).to_pylist() == [7, *range(beside)]
     rest = columns.plain("rest").to_pylist()
     assert rest[0][6:] == (b"" if way == "as we do" else own.event)
@@ -198,33 +242,112 @@ def test_an_event_may_be_packed_in_ones_own_way(way: str, beside: int) -> None:
 FLOAT_32 = HEAD + b"\xa1i\xca\x3f\x80\x00\x00" + TAIL
 
 
-def test_a_short_float_is_a_float() -> None:
+@with_each_engine
+def test_a_short_float_is_a_float(engine: str) -> None:
     records = [record_of(Publication("p", n, FLOAT_32)) for n in range(3)]
-    assert EventColumns(range(3), [Records.of(records)]).declared("i", float).to_pylist() == [1.0] * 3
+    with used(engine):
+        columns = columns_of(range(3), [Records.of(records)])
+    assert columns.declared("i", float).to_pylist() == [1.0] * 3
 
 
 GOOD = record_of(publication_of(packed({"i": 1, "s": "x"}, payload=b"payload", time=5), 1))
 
 
 @pytest.mark.parametrize("beside", [0, 40])
-def test_whatever_is_cut_off_or_changed_is_malformed_or_read_as_by_itself(beside: int) -> None:
+@with_each_engine
+def test_whatever_is_cut_off_or_changed_is_malformed_or_read_as_by_itself(beside: int, engine: str) -> None:
     """Every byte of a record, changed to many others, and every shorter record: nothing is read beyond it."""
     damaged = [GOOD[:size] for size in range(len(GOOD))]
     damaged += [GOOD[:i] + bytes([b]) + GOOD[i + 1 :] for i in range(len(GOOD)) for b in range(0, 256, 3)]
     damaged += [GOOD[:i] + bytes([b]) + GOOD[i + 1 :] for i in range(len(GOOD)) for b in range(0xC0, 0xE0)]
     for record in {*damaged, GOOD + b"\0"}:
         records = [record, *[GOOD] * beside]
-        try:
-            publication = msgspec.msgpack.decode(record, type=Publication)
-            event = msgspec.msgpack.decode(publication.event, type=PackedEvent)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError, MalformedEvent)):
-                EventColumns(range(len(records)), [Records.of(records)])
-        else:
-            columns = EventColumns(range(len(records)), [Records.of(records)])
-            assert columns.plain("topic")[0].as_py() == event.topic
-            assert columns.plain("payload")[0].as_py() == event.payload
-            assert columns.plain("n")[0].as_py() == publication.n
-            values, _ = columns.variants(VariantEncoder())
-            assert values[0].as_py() == encoded(event.attributes).value
-            assert columns.plain("topic").to_pylist()[1:] == ["t"] * beside
+        with used(engine):
+            check_first(records, beside)
+
+
+def check_first(records: list[bytes], beside: int) -> None:
+    """The first record is read as by itself, or refused; those beside it are what they are."""
+    try:
+        publication = msgspec.msgpack.decode(records[0], type=Publication)
+        event = msgspec.msgpack.decode(publication.event, type=PackedEvent)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError, MalformedEvent)):
+            columns_of(range(len(records)), [Records.of(records)])
+        return
+    columns = columns_of(range(len(records)), [Records.of(records)])
+    assert columns.plain("topic")[0].as_py() == event.topic
+    assert columns.plain("payload")[0].as_py() == event.payload
+    assert columns.plain("n")[0].as_py() == publication.n
+    values, _ = columns.variants(VariantEncoder())
+    assert values[0].as_py() == encoded(event.attributes).value
+    assert columns.plain("topic").to_pylist()[1:] == ["t"] * beside
+
+
+#: Bytes that stand for a text, and are none: too short, too long, surrogates, beyond the last character.
+NO_TEXTS = [
+    *(
+        b"\x80",
+        b"\xbf",
+        b"\xc0\x80",
+        b"\xc1\xbf",
+        b"\xc3",
+        b"\xc3(",
+        b"\xe0\x9f\xbf",
+        b"\xe2\x82",
+        b"\xe2(\xa1",
+    ),
+    *(
+        b"\xed\xa0\x80",
+        b"\xed\xbf\xbf",
+        b"\xf0\x8f\xbf\xbf",
+        b"\xf0\x9f\x98",
+        b"\xf4\x90\x80\x80",
+        b"\xf5\x80\x80\x80",
+    ),
+    *(b"\xff", b"12345678\x80", b"1234567\xc3", b"\xc3\xa9\xc3"),
+]
+
+
+@pytest.mark.parametrize("place", ["publisher", "topic", "name", "value", "content type"])
+@with_each_engine
+def test_a_text_that_is_none_is_malformed(place: str, engine: str) -> None:
+    """Alone or beside others, wherever it stands."""
+    texts = dict.fromkeys(("publisher", "topic", "name", "value", "content type"), b"t")
+    for text in NO_TEXTS:
+        parts = {each: bytes([0xA0 + len(it)]) + it for each, it in {**texts, place: text}.items()}
+        packed_event = b"\x96%b\x81%b%b\x80%b\xc4\x00\xc0" % tuple(list(parts.values())[1:])
+        record = b"\x93" + parts["publisher"] + b"\x01\xc4" + bytes([len(packed_event)]) + packed_event
+        for records in ([record], [record] * 40, [record, *[GOOD] * 40], [*[GOOD] * 40, record]):
+            with used(engine), pytest.raises((msgspec.MsgspecError, UnicodeDecodeError, MalformedEvent)):
+                columns_of(range(len(records)), [Records.of(records)])
+
+
+@with_each_engine
+@examples(200)
+@given(st.binary(max_size=12))
+def test_any_bytes_are_a_text_just_where_python_says_so(engine: str, text: bytes) -> None:
+    event = b"\x96" + bytes([0xA0 + len(text)]) + text + b"\x80\x80\xa0\xc4\x00\xc0"
+    record = b"\x93\xa1p\x01\xc4" + bytes([len(event)]) + event
+    try:
+        expected = text.decode()
+    except UnicodeDecodeError:
+        with used(engine), pytest.raises(MalformedEvent):
+            columns_of([1], [Records.of([record])])
+    else:
+        with used(engine):
+            assert columns_of([1], [Records.of([record])]).plain("topic").to_pylist() == [expected]
+
+
+@pytest.mark.skipif("compiled" not in ENGINES, reason="no C compiler was found")
+def test_columns_outlive_what_they_were_read_from() -> None:
+    """The compiled engine knows parts of records by their addresses: memory must not go while it does."""
+    records = [record_of(publication_of(packed({"sym": f"s{i}"}, payload=bytes(1000)), i)) for i in range(50)]
+    pieces = [Records.of(records[:25]), Records.of(records[25:])]
+    with used("compiled"):
+        columns = columns_of(range(50), pieces)
+    del records, pieces
+    gc.collect()
+    filler = [bytes([255]) * 2_000 for _ in range(1_000)]
+    assert columns.declared("sym", str).to_pylist() == [f"s{i}" for i in range(50)]
+    assert columns.plain("n").to_pylist() == list(range(50)), len(filler)

@@ -7,6 +7,7 @@ from random import Random
 import msgspec
 import pytest
 
+np = pytest.importorskip("numpy", reason="numpy is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 from hypothesis import given
@@ -33,7 +34,7 @@ TIMES = st.none() | st.integers(-(2**62), 2**62)
 def through_a_row(publication: Publication, **changes: object) -> Publication:
     """As a table has it and gives it back, some of its columns changed."""
     builder = RowBuilder(table_shape({}), "s", "s@b/0", 1)
-    builder.add_events(TICK - 1, EventColumns([TICK], [Records.of([record_of(publication)])]))
+    builder.add_events(TICK - 1, EventColumns(np.array([TICK]), [Records.of([record_of(publication)])]))
     [batch] = builder.batches()
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns["time"] = columns["time"].cast("int64")

@@ -174,9 +174,18 @@ def test_a_request_that_does_not_come_is_given_up(
 
 
 @pytest.mark.parametrize(
-    "answer", [b"", b'{"bytes": 100, "covered": 1, "told": 1}\nshort', b"HTTP/1.1 400\r\n", b"{}\n"]
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 400\r\n",
+        b"{}\n",
+        b'{"bytes": 100, "covered": 1, "told": 1, "incarnation": 1, "lost": []}\nshort',
+        b'{"bytes": 5, "covered": 1, "told": 1, "incarnation": 1, "lost": []}\nthere',
+        b'{"bytes": 0, "covered": 1, "told": 1, "incarnation": 1, "lost": []}\n',
+    ],
 )
-def test_an_answer_that_is_not_whole_is_none(answer: bytes) -> None:
+@pytest.mark.parametrize("column", ["tick", "payload"])
+def test_an_answer_that_is_not_whole_is_none(answer: bytes, column: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def play() -> None:
@@ -189,7 +198,7 @@ def test_an_answer_that_is_not_whole_is_none(answer: bytes) -> None:
         thread.start()
         remote = RemoteRanges("lisbon", Address(*listener.getsockname()), patience=0)
         with pytest.raises(ReaderUnreachable, match=r"log reader of broker lisbon at 127\.0\.0\.1"):
-            remote.page(ReadRequest(STREAM, PUBEND, 0, 990, ("tick",)))
+            remote.page(ReadRequest(STREAM, PUBEND, 0, 990, (column,)))
         thread.join(PATIENCE_S)
 
 

@@ -18,7 +18,8 @@ from holdfast.filters.parse import parse_filter
 from holdfast.filters.subject import Subject
 from holdfast.pipeline.columns import COLUMNS
 from holdfast.pipeline.errors import BadRequest, Gap
-from holdfast.pipeline.pages import reach, read_page
+from holdfast.pipeline.pages import read_page
+from holdfast.pipeline.portions import reach
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import ReachRequest, ReadRequest
 
@@ -157,7 +158,7 @@ def test_pages_end_with_what_was_looked_through(
     ranges = Ranges(written.folder)
     expected = rows(ranges, 99, filter="# WHERE i = 97", silence=True)
     assert [row["after"] for row in expected] == [0, 97]
-    monkeypatch.setattr("holdfast.pipeline.pages.LOOKED_BYTES_MAX", 100)
+    monkeypatch.setattr("holdfast.pipeline.portions.LOOKED_BYTES_MAX", 100)
     request = ReadRequest(STREAM, PUBEND, 0, 99, ("tick",), filter="# WHERE i = 97")
     assert read_page(ranges, request).covered < 10
     assert rows(ranges, 99, filter="# WHERE i = 97", silence=True) == expected

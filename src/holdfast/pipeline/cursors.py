@@ -114,7 +114,9 @@ class Messages:
 
     def __init__(self, pieces: Sequence[Records]) -> None:
         self.records = Records.joined(pieces, _BEHIND)
-        self.data = self.records.content
+        content = self.records.content
+        assert isinstance(content, bytes), "they were joined"
+        self.data = content
         self.ends = np.cumsum(np.frombuffer(self.records.lengths, np.uint32), dtype=np.int64)
         self.starts = np.concatenate([[0], self.ends[:-1]])
         self._views: dict[str, Any] = {}

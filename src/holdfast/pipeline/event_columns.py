@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from holdfast.events.packed import unpack_all
 from holdfast.messages.ticks import Tick
-from holdfast.pipeline.alike import ARROW, Alike, divided
+from holdfast.pipeline import dividing
+from holdfast.pipeline.alike import ARROW, Alike, Engine
 from holdfast.pipeline.columns import REST
-from holdfast.pipeline.cursors import Messages
 from holdfast.pipeline.exact import rest_of, rests_of
 from holdfast.pipeline.variant import VariantEncoder
-from holdfast.pipeline.variant_columns import matrix_rows, variants_of
+from holdfast.pipeline.variant_columns import matrix_rows
 from holdfast.storage.records import Records
 from holdfast.streams.pubend import read_records
 
@@ -44,19 +44,18 @@ class _Part(Protocol):
 class EventColumns:
     """Events of a log under their ticks, by columns."""
 
-    def __init__(self, ticks: Sequence[Tick], pieces: Sequence[Records]) -> None:
-        """Read them.
+    def __init__(self, ticks: Any, pieces: Sequence[Records]) -> None:
+        """Read them; ``ticks`` are of numpy.
 
         :raises DecodeError: of msgspec, if one is no record.
         :raises MalformedEvent: if one is no event.
         """
-        self.ticks = np.fromiter(ticks, np.int64, len(ticks))
-        messages = Messages(pieces)
-        records = messages.records
-        alike, left = divided(messages)
-        self._parts: list[_Part] = [_AlikePart(each, self.ticks, records) for each in alike]
+        self.ticks = ticks
+        records = dividing.new_engine(pieces)
+        alike, left = dividing.divided(records)
+        self._parts: list[_Part] = [_AlikePart(each, self.ticks[each.which], records) for each in alike]
         if left:
-            self._parts.append(_MixedPart(left, _picked(ticks, left), _picked(records, left)))
+            self._parts.append(_MixedPart(left, self.ticks[left].tolist(), records))
 
     def __len__(self) -> int:
         return len(self.ticks)
@@ -86,26 +85,20 @@ class EventColumns:
 class _AlikePart:
     """Events of one kind."""
 
-    def __init__(self, alike: Alike, ticks: Any, records: Sequence[bytes]) -> None:
+    def __init__(self, alike: Alike, ticks: Any, records: Engine) -> None:
         self.which = alike.which
         self._alike = alike
-        self._ticks = ticks[alike.which]
-        self._all_records = records
+        self._ticks = ticks
+        self._records = records
         self._columns: dict[str, Callable[[], Any]] = {
-            "publisher": lambda: alike.publishers,
-            "n": lambda: alike.numbers,
-            "topic": lambda: alike.topics,
+            "publisher": alike.publishers,
+            "n": alike.numbers,
+            "topic": alike.topics,
             "time": self._times,
             "content_type": self._content_types,
-            "payload": alike.payloads.array,
-            REST: lambda: matrix_rows(rests_of(self._ticks, self._records, alike.times)),
+            "payload": alike.payloads,
+            REST: self._rests,
         }
-
-    @cached_property
-    def _records(self) -> Sequence[bytes]:
-        """Theirs; few columns need them."""
-        is_all = len(self.which) == len(self._all_records)
-        return self._all_records if is_all else _picked(self._all_records, self.which)
 
     def plain(self, name: str) -> Any:
         return self._columns[name]()
@@ -115,32 +108,36 @@ class _AlikePart:
         return pa.nulls(len(self.which), _TIME) if times is None else pa.array(times // 1_000).cast(_TIME)
 
     def _content_types(self) -> Any:
-        found = self._alike.content_types
+        found = self._alike.content_types()
         is_empty = pc.equal(pc.binary_length(found), 0)
         return pc.if_else(is_empty, None, found) if pc.any(is_empty).as_py() else found
 
+    def _rests(self) -> Any:
+        records = list(map(self._records.record, self.which.tolist()))
+        return matrix_rows(rests_of(self._ticks, records, self._alike.times))
+
     def variants(self, encoder: VariantEncoder) -> tuple[Any, Any]:
-        found = variants_of(self._alike, encoder)
+        found = self._alike.variants(encoder)
         if found is None:
             found = _MixedPart(self.which, self._ticks.tolist(), self._records).variants(encoder)
         return found
 
     def declared(self, name: str, kind: type) -> Any:
         if self._alike.kinds.get(name) is kind:
-            return self._alike.attributes[name]
+            return self._alike.attribute(name)
         return pa.nulls(len(self.which), ARROW[kind])
 
 
 class _MixedPart:
     """Events of many kinds, or packed in somebody's own way: each is read by itself."""
 
-    def __init__(self, which: Any, ticks: Sequence[Tick], records: Sequence[bytes]) -> None:
+    def __init__(self, which: Any, ticks: Sequence[Tick], records: Engine) -> None:
         """Read them.
 
         :raises DecodeError, MalformedEvent: as ``EventColumns``.
         """
         self.which = which
-        publications = read_records(records)
+        publications = read_records([records.record(i) for i in which])
         self._events = events = unpack_all([publication.event for publication in publications])
         self._columns: dict[str, tuple[Any, Callable[[], Sequence[object]]]] = {
             "publisher": (pa.string(), lambda: [publication.publisher for publication in publications]),
@@ -164,8 +161,3 @@ class _MixedPart:
     def declared(self, name: str, kind: type) -> Any:
         found = [event.attributes.get(name) for event in self._events]
         return pa.array([value if type(value) is kind else None for value in found], ARROW[kind])
-
-
-def _picked(things: Sequence[Any], which: Sequence[int]) -> Sequence[Any]:
-    """Some, whose numbers are given."""
-    return [things[i] for i in which]

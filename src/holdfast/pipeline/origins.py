@@ -16,7 +16,8 @@ from holdfast.pipeline.errors import BadOption, NoPubend
 from holdfast.pipeline.lake.auto import AutoRanges, joined_ends
 from holdfast.pipeline.lake.ranges import LakeRanges
 from holdfast.pipeline.origin import From, Logs, Origin
-from holdfast.pipeline.pages import Page, reach, read_page
+from holdfast.pipeline.pages import Page, read_page
+from holdfast.pipeline.portions import reach
 from holdfast.pipeline.ranges import End, Ranges, Silence
 from holdfast.pipeline.remote import RemoteRanges
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest

@@ -20,14 +20,16 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 import msgspec
-import pyarrow as pa
 
 from holdfast.errors import HoldfastError
+from holdfast.pipeline.arrow_parts import Parts, stream_parts
 from holdfast.pipeline.errors import BadRequest, code_of
-from holdfast.pipeline.pages import Page, reach, read_page
+from holdfast.pipeline.pages import read_page
+from holdfast.pipeline.portion_stream import portion_parts
+from holdfast.pipeline.portions import reach, read_portion
 from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import (
     REQUEST_BYTES_MAX,
@@ -37,6 +39,8 @@ from holdfast.pipeline.requests import (
     ReachRequest,
     ReadAnswer,
     ReadRequest,
+    RecordsAnswer,
+    RecordsRequest,
     SilenceAnswer,
     SilenceRequest,
     read_request,
@@ -50,14 +54,14 @@ __all__ = ["LogReaderServer", "answer_to", "main"]
 CONNECTIONS_MAX: Final = 32
 AT_WORK_MAX: Final = 4  #: answers that are made at a time; more would only share the one interpreter
 REQUEST_SECONDS: Final = 10.0  #: for all of a request to arrive
-SEND_SECONDS: Final = 30.0  #: for a piece of an answer to be taken
+SEND_SECONDS: Final = 30.0  #: for some of an answer to be taken
 PIECE_BYTES: Final = 1 << 16
 
 _encode: Final = msgspec.json.Encoder().encode
 _BUSY: Final = _encode(ErrorAnswer("busy", f"{CONNECTIONS_MAX} connections are served")) + b"\n"
 
 
-def answer_to(ranges: Ranges, line: bytes) -> list[bytes | memoryview]:
+def answer_to(ranges: Ranges, line: bytes) -> Parts:
     """Everything that is to be sent; whatever is wrong is an answer too."""
     try:
         return _answer(ranges, line)
@@ -68,7 +72,7 @@ def answer_to(ranges: Ranges, line: bytes) -> list[bytes | memoryview]:
         return [_line_of(ErrorAnswer("bug", repr(error)))]
 
 
-def _answer(ranges: Ranges, line: bytes) -> list[bytes | memoryview]:
+def _answer(ranges: Ranges, line: bytes) -> Parts:
     request = read_request(line)
     match request:
         case EndsRequest(stream):
@@ -79,29 +83,19 @@ def _answer(ranges: Ranges, line: bytes) -> list[bytes | memoryview]:
             return [_line_of(reach(ranges, request))]
         case ReadRequest():
             page = read_page(ranges, request)
-            data = _as_stream(page)
-            return [_line_of(ReadAnswer(data.size, page.covered, page.told)), memoryview(data)]
+            parts = stream_parts(page.schema, page.batches)
+            return [_line_of(ReadAnswer(sum(map(len, parts)), page.covered, page.told)), *parts]
+        case RecordsRequest():
+            portion = read_portion(ranges, request)
+            parts, lost = portion_parts(portion)
+            answer = RecordsAnswer(sum(map(len, parts)), portion.covered, portion.incarnation, lost)
+            return [_line_of(answer), *parts]
         case _:
             assert_never(request)
 
 
 def _line_of(answer: object) -> bytes:
     return _encode(answer) + b"\n"
-
-
-def _as_stream(page: Page) -> Any:
-    """What Arrow makes of a page, in memory of just that size: a buffer that grows would be copied again and again."""
-    size = pa.MockOutputStream()
-    _write(page, size)
-    data = pa.allocate_buffer(size.size())
-    _write(page, pa.FixedSizeBufferWriter(data))
-    return data
-
-
-def _write(page: Page, sink: Any) -> None:
-    with pa.ipc.new_stream(sink, page.schema) as writer:
-        for batch in page.batches:
-            writer.write_batch(batch)
 
 
 class LogReaderServer:
@@ -137,7 +131,7 @@ class LogReaderServer:
                 try:
                     line = _line(connection)
                 except BadRequest as error:
-                    answer: list[bytes | memoryview] = [_line_of(ErrorAnswer("request", str(error)))]
+                    answer: Parts = [_line_of(ErrorAnswer("request", str(error)))]
                 else:
                     with self._at_work:
                         answer = answer_to(self._ranges, line)
@@ -169,10 +163,11 @@ def _line(connection: socket.socket) -> bytes:
 
 
 def _send(connection: socket.socket, part: bytes | memoryview) -> None:
+    """All of it; it may take as long as it likes, if only it goes on."""
     connection.settimeout(SEND_SECONDS)
-    view = memoryview(part)
-    for start in range(0, len(view), PIECE_BYTES):
-        connection.sendall(view[start : start + PIECE_BYTES])
+    rest = memoryview(part)
+    while rest:
+        rest = rest[connection.send(rest) :]
 
 
 def _refuse(connection: socket.socket) -> None:

@@ -50,7 +50,7 @@ class Task:
             self.gaps,
             self.silence,
         )
-        for page in pages(self.origins.of(wanted.pubend), request):
+        for page in ahead(pages(self.origins.of(wanted.pubend), request)):
             yield from page.batches
 
 

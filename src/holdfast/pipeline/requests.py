@@ -1,7 +1,7 @@
 """What is asked of whoever reads logs, in JSON, and what is answered.
 
-One request a connection, one line of JSON; the answer is one line of JSON and, to a ``read``, an Arrow IPC stream of as
-many bytes as that line says. So whoever asked knows when an answer is not whole.
+One request a connection, one line of JSON; the answer is one line of JSON and, to ``read`` and ``records``, an Arrow
+IPC stream of as many bytes as that line says. So whoever asked knows when an answer is not whole.
 
     {"what": "ends", "stream": "orders"}
     {"pubends": {"orders@lisbon/0": [1, 0, 1731700000000000]}}              incarnation, first, last
@@ -11,6 +11,9 @@ many bytes as that line says. So whoever asked knows when an answer is not whole
 
     {"what": "read", "stream": …, "pubend": …, "after": 0, "upto": 1731700000000000, "columns": ["tick", "a"], …}
     {"bytes": 4711, "covered": 1731600000000000, "told": 1731600000000000}    and 4711 bytes
+
+    {"what": "records", "pubend": …, "after": 0, "upto": 1731700000000000, "filter": "orders/# WHERE price > 100", …}
+    {"bytes": 4711, "covered": 1731600000000000, "incarnation": 1, "lost": [[0, 17315, "released"]]}    and 4711 bytes
 
     {"what": "reach", "pubend": …, "after": …, "upto": …, "events": 1000, "bytes": 1000000}
     {"covered": …, "events": 1000, "bytes": 418000}
@@ -25,7 +28,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from holdfast.messages.ticks import Tick
+from holdfast.messages.ticks import Lost, Tick
 from holdfast.pipeline.errors import BadRequest
 from holdfast.pipeline.ranges import End
 
@@ -38,6 +41,8 @@ __all__ = [
     "ReachRequest",
     "ReadAnswer",
     "ReadRequest",
+    "RecordsAnswer",
+    "RecordsRequest",
     "Request",
     "SilenceAnswer",
     "SilenceRequest",
@@ -49,6 +54,9 @@ PAGE_EVENTS_MAX: Final = 100_000
 PAGE_BYTES_MAX: Final = 8 << 20
 
 _Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+_PageEvents = Annotated[int, Meta(ge=1, le=PAGE_EVENTS_MAX)]
+_PageBytes = Annotated[int, Meta(ge=1, le=PAGE_BYTES_MAX)]
+_Gaps = Literal["fail", "row", "ignore"]
 
 
 class EndsRequest(msgspec.Struct, frozen=True, tag_field="what", tag="ends", forbid_unknown_fields=True):
@@ -88,11 +96,11 @@ class ReadRequest(msgspec.Struct, frozen=True, tag_field="what", tag="read", for
     columns: tuple[str, ...]
     attributes: dict[str, str] = {}
     filter: str | None = None
-    gaps: Literal["fail", "row", "ignore"] = "fail"
+    gaps: _Gaps = "fail"
     silence: bool = False
     told: Tick | None = None  #: where the row before the first of these ended, if not at ``after``
-    events: Annotated[int, Meta(ge=1, le=PAGE_EVENTS_MAX)] = PAGE_EVENTS_MAX
-    bytes: Annotated[int, Meta(ge=1, le=PAGE_BYTES_MAX)] = PAGE_BYTES_MAX
+    events: _PageEvents = PAGE_EVENTS_MAX
+    bytes: _PageBytes = PAGE_BYTES_MAX
 
 
 class ReadAnswer(msgspec.Struct, frozen=True):
@@ -101,6 +109,29 @@ class ReadAnswer(msgspec.Struct, frozen=True):
     bytes: int
     covered: Tick
     told: Tick
+
+
+class RecordsRequest(
+    msgspec.Struct, frozen=True, tag_field="what", tag="records", forbid_unknown_fields=True
+):
+    """The events of (after, upto] as they were logged, for who makes rows of them; as many as fit into a page."""
+
+    pubend: str
+    after: Tick
+    upto: Tick
+    filter: str | None = None
+    gaps: _Gaps = "fail"
+    events: _PageEvents = PAGE_EVENTS_MAX
+    bytes: _PageBytes = PAGE_BYTES_MAX
+
+
+class RecordsAnswer(msgspec.Struct, frozen=True):
+    """So many bytes follow, with the columns ``tick`` and ``record``: all up to ``covered`` but what is lost."""
+
+    bytes: int
+    covered: Tick
+    incarnation: int
+    lost: list[Lost]
 
 
 class ReachRequest(msgspec.Struct, frozen=True, tag_field="what", tag="reach", forbid_unknown_fields=True):
@@ -128,7 +159,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     problem: str
 
 
-Request = EndsRequest | SilenceRequest | ReadRequest | ReachRequest
+Request = EndsRequest | SilenceRequest | ReadRequest | RecordsRequest | ReachRequest
 
 _decoder: Final[msgspec.json.Decoder[Request]] = msgspec.json.Decoder(Request)
 
@@ -142,6 +173,6 @@ def read_request(line: bytes) -> Request:
         request = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"no request: {error}") from error
-    if isinstance(request, ReadRequest | ReachRequest) and request.after > request.upto:
+    if isinstance(request, ReadRequest | RecordsRequest | ReachRequest) and request.after > request.upto:
         raise BadRequest(f"the range ({request.after}, {request.upto}] ends before it begins")
     return request

@@ -1,19 +1,19 @@
 """Variants of many events at once: the same bytes that ``VariantEncoder`` makes of each, without a look at each.
 
-Events that are ``Alike`` have their attributes in one column for each name, and what a Variant is made of is made for
+Events that are alike have their attributes in one column for each name, and what a Variant is made of is made for
 all of them: bytes of numbers as matrices of numpy, texts as they lie in Arrow, joined row by row in C. Not of all that
 can be done: long texts and large objects are left to the encoder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.pipeline.alike import Alike
 from holdfast.pipeline.variant import (
     BINARY,
     DOUBLE,
@@ -30,13 +30,14 @@ __all__ = ["matrix_rows", "variants_of"]
 SMALL_BYTES_MAX: Final = 255  #: of an object whose offsets are bytes
 
 
-def variants_of(alike: Alike, encoder: VariantEncoder) -> tuple[Any, Any] | None:
-    """Values and metadata, one of each for every event; None if they have to be looked at."""
-    names = encoder.names(tuple(alike.kinds))
-    count = len(alike.which)
+def variants_of(
+    count: int, kinds: Mapping[str, type], attributes: Mapping[str, Any], encoder: VariantEncoder
+) -> tuple[Any, Any] | None:
+    """Values and metadata, one of each for so many events; None if they have to be looked at."""
+    names = encoder.names(tuple(kinds))
     small = _Objects(count, bytes((OBJECT | names.bits,)) + names.size + names.ids)
     for name in names.ordered:
-        if not small.add(alike.kinds[name], alike.attributes[name]):
+        if not small.add(kinds[name], attributes[name]):
             return None
     values = small.joined()
     return None if values is None else (values, pa.repeat(pa.scalar(names.metadata, pa.binary()), count))

@@ -33,7 +33,7 @@ from typing import Final, NamedTuple
 from google_crc32c import extend, value
 
 from holdfast.errors import CallersFault
-from holdfast.storage.records import Records
+from holdfast.storage.records import Records, column
 
 __all__ = ["HEADER_BYTES", "INDEX_MAX", "RECORD_BYTES", "Batch", "Head", "InvalidBatch", "encode", "head_at"]
 
@@ -145,9 +145,10 @@ def records_at(data: bytes, at: int, head: Head) -> Batch | None:
     content = data[at + HEADER_BYTES : at + head.size]
     if value(content) != head.content_crc:
         return None
-    lengths = head.body_bytes + _INDEX_BYTES * head.records
-    indexes = _indexes(head.records).unpack_from(content, head.body_bytes)
-    records = Records.in_table(content, content[lengths : lengths + _LENGTH_BYTES * head.records])
+    table, count = head.body_bytes, head.records
+    lengths = table + _INDEX_BYTES * count
+    indexes = column("Q", content[table:lengths])
+    records = Records(content, column("I", content[lengths : lengths + _LENGTH_BYTES * count]), size=table)
     return Batch(indexes, records, head.time)
 
 
@@ -197,8 +198,3 @@ def _header_crc(fields: bytes, seed: int, offset: int) -> int:
 @lru_cache(maxsize=4096)
 def _table(count: int) -> Struct:
     return Struct(f"<{count}Q{count}I{count}I")
-
-
-@lru_cache(maxsize=4096)
-def _indexes(count: int) -> Struct:
-    return Struct(f"<{count}Q")

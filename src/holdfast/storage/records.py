@@ -11,18 +11,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Self, overload
 
-__all__ = ["Records"]
+__all__ = ["Records", "column"]
+
+
+def column(kind: str, data: bytes) -> array[int]:
+    """Numbers as they stand in a block's table."""
+    found = array(kind, data)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
 
 
 class Records(Sequence[bytes]):
     """Some of the records in a piece of memory: from ``start`` on, so many bytes each. None of it changes."""
 
-    __slots__ = ("_bounds", "content", "lengths", "start")
+    __slots__ = ("_bounds", "content", "lengths", "size", "start")
 
-    def __init__(self, content: bytes, lengths: array[int], start: int = 0) -> None:
+    def __init__(
+        self, content: bytes | memoryview, lengths: array[int], start: int = 0, *, size: int | None = None
+    ) -> None:
+        """``size`` is that of all of them, for who knows it."""
         self.content = content
         self.lengths = lengths
         self.start = start
+        self.size = sum(lengths) if size is None else size  #: of all of them, in bytes
         self._bounds: list[int] | None = None
 
     @classmethod
@@ -33,14 +45,6 @@ class Records(Sequence[bytes]):
         )
 
     @classmethod
-    def in_table(cls, content: bytes, lengths: bytes) -> Self:
-        """Records whose lengths are those of a block's table."""
-        found = array("I", lengths)
-        if sys.byteorder == "big":
-            found.byteswap()
-        return cls(content, found)
-
-    @classmethod
     def joined(cls, pieces: Iterable[Records], behind: bytes = b"") -> Self:
         """All of them, and something behind them that is none."""
         contents, lengths = [], array("I")
@@ -48,11 +52,6 @@ class Records(Sequence[bytes]):
             contents.append(memoryview(piece.content)[piece.start : piece.start + piece.size])
             lengths += piece.lengths
         return cls(b"".join([*contents, behind]), lengths)
-
-    @property
-    def size(self) -> int:
-        """Of all of them, in bytes."""
-        return sum(self.lengths)
 
     @property
     def bounds(self) -> list[int]:
@@ -78,8 +77,10 @@ class Records(Sequence[bytes]):
             which += len(self)
         if not 0 <= which < len(self):
             raise IndexError(which)
-        return self.content[bounds[which] : bounds[which + 1]]
+        return bytes(self.content[bounds[which] : bounds[which + 1]])
 
     def __iter__(self) -> Iterator[bytes]:
         content = self.content
-        return iter([content[start:end] for start, end in pairwise(self.bounds)])
+        if isinstance(content, bytes):  # then a part of it is, too
+            return iter([content[start:end] for start, end in pairwise(self.bounds)])
+        return iter([bytes(content[start:end]) for start, end in pairwise(self.bounds)])
