@@ -188,7 +188,8 @@ class Desk(ByHand):
             if effect is not None:
                 self.queue.remove(effect)
                 self.done.append(effect)
-                for answer in self._store.turn(LANES[type(effect)], [effect]):
+                lane = LANES[type(effect)]
+                for answer in (*self._store.turn(lane, [effect]), *self._store.rest(lane, is_idle=False)):
                     self.step(answer)
 
     def hold(self, *kinds: type) -> None:

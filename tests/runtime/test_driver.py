@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast.clock import MILLISECOND
-from holdfast.messages.publications import Accepted
+from holdfast.messages.publications import Accepted, Publication
 from holdfast.messages.session import Farewell, Goodbye, Heartbeat
 from holdfast.overlay.transport import (
     Close,
@@ -27,6 +28,8 @@ from holdfast.overlay.transport import (
 from holdfast.runtime import clock
 from holdfast.runtime.connections import UNSERVED_BYTES_MAX
 from holdfast.runtime.driver import Driver, DriverFailed
+from holdfast.runtime.real_store import RealStore
+from holdfast.streams.storing import AppendEvents
 from raw_peer import RawPeer, frames, hello, wait_until
 from scripted_core import LogBook, ScriptedCore, driven
 
@@ -206,6 +209,44 @@ def test_the_trace_is_written_before_anything_of_the_turn_is_sent() -> None:
             await peer.send(hello("p"))
             assert await peer.rest() == [Accepted(1), Accepted(2)]
             assert order == ["accepted", "before flush", "write"]
+
+    asyncio.run(main())
+
+
+def test_there_is_a_rest_after_a_turn_when_nothing_waits_here_or_for_the_disk(tmp_path: Path) -> None:
+    """Whoever writes to the disk needs the interpreter next, and somebody waits for that."""
+
+    async def main() -> None:
+        order: list[str] = []
+
+        def react(stimulus: Any) -> list[Any]:
+            order.append(type(stimulus).__name__)
+            if isinstance(stimulus, Received):
+                return [AppendEvents("s@b/0", [1], [Publication("p", 1, b"x")], 0), Send(1, [Accepted(1)])]
+            return []
+
+        store = RealStore(tmp_path)
+        store.start()
+        try:
+            core = ScriptedCore(react)
+            options = {"store": store, "rest": lambda: order.append("rest")}
+            async with driven(core, **options) as (driver, port), await RawPeer.dial(port) as peer:
+                await wait_until(lambda: core.connections)
+                tapped(driver, lambda data: order.append("write"))
+                await peer.send(hello("p"))
+                await wait_until(lambda: "EventsStable" in order)
+                await wait_until(lambda: order[-1] == "rest")
+                driver.submit(Wake())
+                driver.submit(Wake())
+                await wait_until(lambda: order.count("Wake") == 2)
+        finally:
+            await asyncio.to_thread(store.close)
+        assert order[: order.index("Wake")] == [
+            *("Connected", "rest"),
+            *("Received", "write"),
+            *("EventsStable", "rest"),
+        ]
+        assert order[order.index("Wake") :][:3] == ["Wake", "Wake", "rest"]
 
     asyncio.run(main())
 

@@ -33,7 +33,8 @@ def flip_the_last_bit(world: World) -> None:
     name = max(each for each in disk.names() if each.startswith("events-") and each.endswith(".segment"))
     whole = disk.read(name)
     assert whole is not None
-    disk.replace(name, whole[:-1] + bytes([whole[-1] ^ 1]))
+    written = whole.rstrip(b"\0")  # behind it is room for more
+    disk.replace(name, written[:-1] + bytes([written[-1] ^ 1]) + whole[len(written) :])
 
 
 def crashed(*, down_ms: int, is_damaged: bool) -> Run:

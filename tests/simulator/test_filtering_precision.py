@@ -47,7 +47,7 @@ def flip(disk: SimulatedDisk, where: float) -> None:
     """One bit of a filtering log is another."""
     [name] = [each for each in disk.names() if each.startswith(FOLDER) and each.endswith(".segment")]
     data = bytearray(disk.read(name) or b"")
-    data[int(len(data) * where)] ^= 1
+    data[int(len(data.rstrip(b"\0")) * where)] ^= 1  # behind what was written is room for more
     disk.replace(name, bytes(data))
 
 

@@ -47,6 +47,10 @@ class CrashingFiles:
         self.append(name, *pieces)
         self.sync(name)
 
+    def prepare(self, name: str, room: int) -> None:
+        self._do(lambda: self.disk.write_zeros(name, room))
+        self.sync(name)
+
     def sync(self, name: str) -> None:
         self._do(lambda: self.disk.sync(name))
 
@@ -67,6 +71,9 @@ class CrashingFiles:
 
     def size(self, name: str) -> int | None:
         return self.disk.size(name)
+
+    def state(self, name: str) -> object:
+        return self.disk.state(name)
 
     def names(self) -> list[str]:
         return self.disk.names()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -163,12 +164,12 @@ def test_what_is_said_to_be_stable_was_handed_to_the_disk(
         found, calls[:] = calls[:], []
         return found
 
-    def noting_write(descriptor: int, pieces: list[bytes], offset: int, flags: int) -> int:
-        assert flags == os.RWF_DSYNC
+    def noting_write(descriptor: int, pieces: list[bytes], offset: int, flags: int = 0) -> int:
+        write = stable if flags == os.RWF_DSYNC else plain
         written: int = write(descriptor, pieces, offset, flags)
         return written
 
-    write = noting("pwritev", os.pwritev)
+    plain, stable = os.pwritev, noting("pwritev", os.pwritev)
     with RealFiles(tmp_path / "log") as files:
         monkeypatch.setattr(os, "pwritev", noting_write)
         monkeypatch.setattr(os, "fdatasync", noting("fdatasync", os.fdatasync))
@@ -184,6 +185,10 @@ def test_what_is_said_to_be_stable_was_handed_to_the_disk(
         assert told() == ["pwritev /log/one"]
         files.append_stable("three", b"z")
         assert told() == ["fdatasync /log/three", "fsync /log"], "its folder is to know it"
+        files.prepare("one", 1_000)
+        assert told() == ["fdatasync /log/one"]
+        files.append_stable("one", b"z")
+        assert told() == ["pwritev /log/one"]
         files.replace("two", b"z")
         assert told() == ["fdatasync /log/two:new", "fsync /log", "fsync /log"]
         files.remove("two")
@@ -197,8 +202,11 @@ def test_where_no_write_is_stable_by_itself_it_is_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: int
 ) -> None:
     asked: list[int] = []
+    write = os.pwritev
 
-    def refuse(*_: object) -> int:
+    def refuse(descriptor: int, pieces: list[bytes], offset: int, flags: int = 0) -> int:
+        if not flags:
+            return write(descriptor, pieces, offset)
         asked.append(problem)
         raise OSError(problem, os.strerror(problem))
 
@@ -215,9 +223,14 @@ def test_what_a_stable_write_leaves_is_written_and_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[int] = []
+    write = os.pwritev
+
+    def in_part(descriptor: int, pieces: list[bytes], offset: int, flags: int = 0) -> int:
+        return write(descriptor, [b"bcd"] if flags else pieces, offset)
+
     with RealFiles(tmp_path) as files:
         files.append_stable("one", b"a")
-        monkeypatch.setattr(os, "pwritev", lambda descriptor, *_: os.write(descriptor, b"bcd"))
+        monkeypatch.setattr(os, "pwritev", in_part)
         monkeypatch.setattr(os, "fdatasync", synced.append)
         files.append_stable("one", b"bc", b"de", b"f")
         assert files.read("one") == b"abcdef"
@@ -240,9 +253,9 @@ def test_a_stable_write_that_fails_has_found_no_room_only_if_nothing_was_written
 ) -> None:
     """Else it was the sync, and nobody knows what is on disk."""
 
-    def fail(descriptor: int, pieces: list[bytes], *_: object) -> int:
+    def fail(descriptor: int, pieces: list[bytes], offset: int, *_: object) -> int:
         if is_written:
-            os.writev(descriptor, pieces)
+            os.pwrite(descriptor, b"".join(pieces), offset)
         raise OSError(problem, os.strerror(problem))
 
     with RealFiles(tmp_path) as files:
@@ -250,3 +263,111 @@ def test_a_stable_write_that_fails_has_found_no_room_only_if_nothing_was_written
         monkeypatch.setattr(os, "pwritev", fail)
         with pytest.raises(kind):
             files.append_stable("one", b"b")
+
+
+def test_where_room_is_prepared_zeros_are_replaced(files: Files) -> None:
+    files.append_stable("one", b"ab")
+    files.prepare("one", 10)
+    assert files.read("one") == b"ab" + bytes(10)
+    assert files.size("one") == 12
+    files.append_stable("one", b"cd")
+    files.append("one", b"ef")
+    assert files.read("one") == b"abcdef" + bytes(6)
+    files.prepare("one", 10)
+    assert files.size("one") == 12, "half of it is there"
+    files.append_stable("one", b"gh", b"ij", b"klmno")
+    assert files.read("one") == b"abcdefghijklmno"
+
+
+def test_room_is_prepared_anew_when_little_is_left(files: Files) -> None:
+    files.append_stable("one", b"ab")
+    files.prepare("one", 10)
+    files.append("one", b"cdefgh")
+    files.prepare("one", 10)
+    assert files.read("one") == b"abcdefgh" + bytes(10)
+
+
+def test_who_cuts_a_file_off_has_it_end_there(files: Files) -> None:
+    files.append_stable("one", b"abcd")
+    files.prepare("one", 10)
+    files.truncate("one", 3)
+    files.append_stable("one", b"x")
+    assert files.read("one") == b"abcx"
+
+
+def test_a_file_that_is_let_go_ends_where_it_was_written(tmp_path: Path) -> None:
+    """Nobody could tell otherwise where what is appended next belongs."""
+    with RealFiles(tmp_path) as files:
+        files.append_stable("one", b"ab")
+        files.prepare("one", 1_000)
+        for i in range(10):
+            files.append(f"{i}", b"x")
+        files.append("one", b"cd")
+        assert files.read("one") == b"abcd"
+        files.prepare("one", 1_000)
+    assert (tmp_path / "one").read_bytes() == b"abcd"
+
+
+def test_without_room_nothing_is_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = SimulatedDisk(Random(1))
+    disk.append("one", b"ab")
+    disk.capacity = 8
+    disk.prepare("one", 10)
+    assert disk.size("one") == 2
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with RealFiles(tmp_path) as files:
+        files.append_stable("one", b"ab")
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "pwrite", fail)
+            files.prepare("one", 10)
+        assert files.size("one") == 2
+        files.prepare("one", files.room() // 10)
+        assert files.size("one") == 2, "what others need is left to them"
+        files.append_stable("one", b"cd")
+        assert files.read("one") == b"abcd"
+
+
+def test_in_room_that_was_prepared_it_is_the_sync_that_lacks_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with RealFiles(tmp_path) as files:
+        files.append_stable("one", b"a")
+        files.prepare("one", 100)
+        monkeypatch.setattr(os, "pwritev", fail)
+        with pytest.raises(DiskFailed):
+            files.append_stable("one", b"b")
+
+
+def test_a_file_has_another_state_when_something_was_done_to_it(files: Files) -> None:
+    """Or none, until that can be known: times have steps."""
+
+    def state() -> object:
+        deadline = time.monotonic() + 10
+        while (found := files.state("one")) is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        return found
+
+    changes: list[Callable[[], None]] = [
+        lambda: files.append("one", b"ab"),
+        lambda: files.prepare("one", 10),
+        lambda: files.append_stable("one", b"cd"),
+        lambda: files.append("one", b"ef"),
+        lambda: files.truncate("one", 3),
+        lambda: files.replace("one", b"xyz"),
+    ]
+    files.append("one", b"")
+    before = state()
+    for change in changes:
+        change()
+        assert files.state("one") != before
+        after = state()
+        assert after != before
+        assert state() == after
+        before = after

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from log_fixtures import IDENTITY, filled, holes, record, served, simulated, small_log
+from log_fixtures import IDENTITY, Crash, CrashingFiles, filled, holes, record, served, simulated, small_log
 
 from holdfast.simulator.disk import SimulatedDisk
 from holdfast.storage.block import BATCH_BYTES_MAX, Batch, InvalidBatch
 from holdfast.storage.damage import Cut, Damage, DamagedRecord
-from holdfast.storage.log import RESERVE, LogSettings, SegmentLog
+from holdfast.storage.log import RESERVE, SMALL_BYTES, LogSettings, SegmentLog
 from holdfast.storage.manifest import MANIFEST, Manifest
 from holdfast.storage.opening import NoLog
 from holdfast.storage.reader import LogReader
@@ -27,9 +27,12 @@ RECORDS = {index: record(index) for index in range(10, 190, 10)}
 KEPT = {index: data for index, data in RECORDS.items() if index > CHOPPED}
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files of a small real log: two sealed segments, one that is not, a chop point in the first; closed."""
+@pytest.fixture(scope="module", params=[0, 100], ids=["closed", "with room prepared"])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a small real log: two sealed segments, one that is not, a chop point in the first; closed.
+
+    Or as a crash would leave them, with zeros where the next commits would have gone.
+    """
     folder = tmp_path_factory.mktemp("real") / "log"
     with RealFiles(folder) as files:
         log = small_log(files, LogSettings(212))
@@ -37,7 +40,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         log.chop(CHOPPED)
         log.close()
     found = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != RESERVE}
-    assert [base_of(name) for name in found if base_of(name)] == [1, 61, 121]
+    names = [name for name in found if base_of(name)]
+    assert [base_of(name) for name in names] == [1, 61, 121]
+    assert len(found[LAST]) == LAST_BYTES
+    found[LAST] += bytes(request.param)
     return found
 
 
@@ -71,9 +77,20 @@ def span(damage: Damage) -> range:
     return range(damage.first, damage.last + 1) if damage.loses_records else range(0)
 
 
+LAST, LAST_BYTES = name_of(121), 323  #: the last segment, and how much of it was written
+
+
+def is_room(name: str, place: int) -> bool:
+    """Whether nothing was written there."""
+    return name == LAST and place >= LAST_BYTES
+
+
 def flips(whole: dict[str, bytes], bits: range) -> Iterator[tuple[str, int, dict[str, bytes]]]:
+    """Of all that was written."""
     for name, data in whole.items():
         for place in range(len(data)):
+            if is_room(name, place):
+                break
             for bit in bits:
                 flipped = bytearray(data)
                 flipped[place] ^= 1 << bit
@@ -111,8 +128,22 @@ def test_every_file_cut_off_anywhere_is_found_and_named(whole: dict[str, bytes])
     for name, data in whole.items():
         for size in range(len(data)):
             reader = LogReader(disk_with(whole | {name: data[:size]}), unsynced=True, deep=True)
-            assert any(damage.file == name for damage in reader.damages), (name, size)
+            is_whole = is_room(name, size)
+            assert any(damage.file == name for damage in reader.damages) != is_whole, (name, size)
+            assert not is_whole or served(reader.view).keys() >= KEPT.keys(), (name, size)
             check(reader, (name, size))
+
+
+def test_a_bit_that_is_set_where_nothing_was_written_costs_nothing(whole: dict[str, bytes]) -> None:
+    """It looks like the beginning of a commit that a crash cut short."""
+    for place in range(LAST_BYTES, len(whole[LAST])):
+        flipped = bytearray(whole[LAST])
+        flipped[place] ^= 1 << place % 8
+        log = small_log(disk_with(whole | {LAST: bytes(flipped)}))
+        assert log.cut is not None
+        assert (log.cut.offset, log.cut.first) == (LAST_BYTES, 0)
+        assert list(log.damages) == []
+        assert served(log.view).keys() >= KEPT.keys()
 
 
 def test_a_writer_that_starts_on_a_file_cut_off_goes_on_and_never_forgets_it(whole: dict[str, bytes]) -> None:
@@ -208,6 +239,82 @@ def test_a_torn_tail_is_cut_and_reported() -> None:
     assert str(again.cut).endswith("bytes; it names no record")
     assert disk.size(name) == whole
     assert again.last_index == 60
+
+
+ROOMY = LogSettings(1 << 20)
+
+
+def test_room_that_was_prepared_is_no_torn_tail() -> None:
+    disk = simulated()
+    log = small_log(disk, ROOMY)
+    filled(log, 2)
+    log.prepare()
+    [segment] = [name for name in disk.names() if base_of(name)]
+    assert (disk.read(segment) or b"").endswith(bytes(1 << 18))
+    written = filled(log, 1)
+    size = log.view.size
+    disk.crash()
+    reader = LogReader(disk, unsynced=True, deep=True)
+    assert (reader.torn, reader.damages, reader.view.size) == (None, [], size)
+    again = small_log(disk, ROOMY)
+    assert (again.cut, list(again.damages), disk.size(segment)) == (None, [], size)
+    assert served(again.view).items() >= written.items()
+
+
+def test_a_commit_torn_in_room_that_was_prepared_is_cut_off() -> None:
+    outcomes: set[bool] = set()
+    for seed in range(40):
+        files = CrashingFiles(simulated(seed))
+        log = small_log(files, ROOMY)
+        written = filled(log, 2)
+        log.prepare()
+        log.append([1_000, 1_001], [b"a" * 100, b"b" * 100])
+        files.crash_in(1)  # after it was written, before it was synced
+        with pytest.raises(Crash):
+            log.commit()
+        files.crash_at = -1
+        files.disk.crash()
+        again = small_log(files, ROOMY)
+        is_there = again.view.read(1_000) is not None
+        outcomes.add(is_there)
+        assert list(again.damages) == []
+        assert served(again.view).keys() == written.keys() | ({1_000, 1_001} if is_there else set())
+        filled(again, 1)
+        assert small_log(files, ROOMY).cut is None
+    assert outcomes == {False, True}
+
+
+def test_a_sealed_segment_has_no_room() -> None:
+    disk = simulated()
+    log = small_log(disk, LogSettings(segment_bytes=400))
+    while len(log.view.segments) < 3:
+        filled(log, 1)
+        log.prepare()
+    for segment in log.view.segments[:-1]:
+        assert disk.size(segment.name) == segment.size
+        assert segment.is_sealed
+    assert LogReader(disk, deep=True).damages == []
+
+
+def test_room_is_prepared_where_commits_are_small() -> None:
+    disk = simulated()
+    log = small_log(disk, ROOMY)
+    log.prepare()
+    assert not [name for name in disk.names() if base_of(name)], "there is nothing to prepare"
+    log.append([1], [bytes(SMALL_BYTES + 1)])
+    log.commit()
+    [segment] = [name for name in disk.names() if base_of(name)]
+    size = disk.size(segment)
+    log.prepare()
+    assert disk.size(segment) == size
+    log.append([2], [b"small"])
+    log.commit()
+    log.prepare()
+    prepared = disk.size(segment)
+    assert prepared is not None
+    assert prepared >= log.view.size + (1 << 19)
+    log.close()
+    assert disk.size(segment) == log.view.size
 
 
 def test_a_record_broken_in_the_last_commit_cuts_it_off_by_name() -> None:
@@ -337,7 +444,7 @@ def test_a_batch_that_cannot_be_appended_is_refused(
 
 
 def test_the_manifest_reads_back(whole: dict[str, bytes]) -> None:
-    assert whole[MANIFEST] == Manifest(IDENTITY, CHOPPED, 121, len(whole[name_of(121)]), 180).encode()
+    assert whole[MANIFEST] == Manifest(IDENTITY, CHOPPED, 121, LAST_BYTES, 180).encode()
 
 
 def test_the_folder_of_a_real_log_holds_nothing_else(whole: dict[str, bytes], tmp_path: Path) -> None:

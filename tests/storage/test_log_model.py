@@ -59,6 +59,10 @@ class Twin:
         assert self.log is not None
         self.log.checkpoint()
 
+    def prepare(self) -> None:
+        assert self.log is not None
+        self.log.prepare()
+
     def restart(self) -> None:
         assert self.log is not None
         self.log.close()
@@ -103,6 +107,7 @@ STEPS = st.one_of(
     st.tuples(st.just("commit")),
     st.tuples(st.just("chop"), st.integers(0, 110)),
     st.tuples(st.just("checkpoint")),
+    st.tuples(st.just("prepare")),
     st.tuples(st.just("restart")),
     st.tuples(st.just("crash"), st.integers(0, 24)),
 )
@@ -147,6 +152,9 @@ def test_a_crash_at_every_single_operation(seed: int) -> None:
             for _ in range(3):
                 twin.append(4, 3)
                 twin.append(2, 1)
+                twin.commit()
+                twin.prepare()
+                twin.append(1, 1)
                 twin.commit()
                 twin.chop(40)
             twin.restart()

@@ -95,10 +95,19 @@ class Bench:
         self.disk.crash()
         self.start()
 
+    @property
+    def segments(self) -> list[str]:
+        """The files of all logs."""
+        return [name for name in self.disk.names() if name.endswith("segment")]
+
     def append(self, *batches: Sequence[Tick], refusals: int = 0, pubend: str = PUBEND) -> list[DiskInput]:
         """All in one turn."""
         effects = [AppendEvents(pubend, ticks, publications(ticks), refusals) for ticks in batches]
-        return self.store.turn(Lane.EVENTS, effects)
+        return self.do(*effects)
+
+    def do(self, *effects: AppendEvents | ChopEvents) -> list[DiskInput]:
+        """In one turn, and what comes after it."""
+        return [*self.store.turn(Lane.EVENTS, effects), *self.store.rest(Lane.EVENTS, is_idle=False)]
 
     def read(self, *spans: Span, limit: int = 1_000, pubend: str = PUBEND) -> EventsRead:
         [answer] = self.store.turn(Lane.READS, [ReadEvents(pubend, spans, limit)])
@@ -106,7 +115,7 @@ class Bench:
         return answer
 
     def chop(self, through: Tick, pubend: str = PUBEND) -> EventsChopped:
-        *_, answer = self.store.turn(Lane.EVENTS, [ChopEvents(pubend, through)])
+        *_, answer = self.do(ChopEvents(pubend, through))
         assert isinstance(answer, EventsChopped)
         return answer
 

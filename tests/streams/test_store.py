@@ -220,23 +220,64 @@ def test_a_chop_says_what_is_left() -> None:
 
 
 def test_a_chop_that_could_not_be_written_down_says_so() -> None:
-    bench = Bench(LogSettings(1 << 20))
+    bench = Bench(LogSettings(1 << 20, retired_bytes=1))
     bench.append([1, 2, 3])
     bench.disk.capacity = 0
     bench.disk.remove("events-orders@b1%2F0/reserve")
-    assert bench.chop(2).through == 0
+    assert bench.chop(3).through == 0
     bench.disk.capacity = 1 << 62
-    assert bench.chop(2).through == 2
+    assert bench.chop(3).through == 3
+
+
+def test_a_log_is_not_chopped_where_nothing_would_go() -> None:
+    """That takes as long as several syncs, and who appends next would wait for it."""
+    bench = Bench(LogSettings(segment_bytes=300, retired_bytes=200))
+    for tick in range(1, 20):
+        bench.append([tick])
+    first, *_, last = bench.chop(0).segments
+    assert bench.chop(first[0] - 1).through == 0
+    assert bench.chop(first[0]).through == first[0]
+    assert bench.chop(first[0] + 1).through == first[0], "the next segment is not chopped wholly"
+    assert bench.chop(last[0]).through == last[0]
+    bench.append([20])
+    assert bench.chop(20).through == last[0], "so little is kept"
 
 
 def test_a_chop_on_a_failing_disk_ends_the_log() -> None:
-    bench = Bench()
+    bench = Bench(LogSettings(1 << 20, retired_bytes=1))
     bench.append([1, 2, 3])
     bench.disk.is_failing = True
-    inputs = bench.store.turn(Lane.EVENTS, [ChopEvents(PUBEND, 2)])
+    inputs = bench.do(ChopEvents(PUBEND, 3))
     assert [type(stimulus) for stimulus in inputs] == [EventsRefused, EventsChopped]
-    inputs = bench.store.turn(Lane.EVENTS, [ChopEvents(PUBEND, 2)])
+    inputs = bench.do(ChopEvents(PUBEND, 3))
     assert [type(stimulus) for stimulus in inputs] == [EventsChopped], "that was told"
+
+
+# Room
+
+
+def test_room_is_prepared_after_a_small_commit_if_nobody_waits() -> None:
+    bench = Bench(LogSettings(1 << 20))
+    bench.store.turn(Lane.EVENTS, [AppendEvents(PUBEND, [1], [publication(1)], 0)])
+    [segment] = bench.segments
+    size = bench.disk.size(segment)
+    assert bench.store.rest(Lane.EVENTS, is_idle=False) == []
+    assert bench.disk.size(segment) == size
+    assert bench.store.rest(Lane.EVENTS) == []
+    assert (bench.disk.size(segment) or 0) > 1 << 18
+    assert told(bench.read((0, 1))) == ([(0, 1)], [1], [])
+    bench.crash()
+    assert [tick for tick, _ in bench.recovered.logs[PUBEND].tail] == [1]
+
+
+def test_room_that_cannot_be_prepared_on_a_failing_disk_ends_the_log() -> None:
+    bench = Bench(LogSettings(1 << 20))
+    bench.store.turn(Lane.EVENTS, [AppendEvents(PUBEND, [1], [publication(1)], 0)])
+    bench.disk.is_failing = True
+    [refused] = bench.store.rest(Lane.EVENTS)
+    assert isinstance(refused, EventsRefused)
+    assert refused.is_final
+    assert bench.store.rest(Lane.EVENTS) == [], "that was told"
 
 
 # Tables

@@ -43,10 +43,6 @@ def test_a_read_ends_at_so_many_bytes_and_has_one_event_at_least() -> None:
         assert (list(read.ticks), list(read.parts)) == (ticks[:count], [(0, ticks[count - 1])])
 
 
-def segment_names(bench: Bench) -> list[str]:
-    return [name for name in bench.disk.names() if name.endswith("segment")]
-
-
 @examples(200)
 @given(
     spans=st.lists(st.tuples(st.integers(0, 900), st.integers(1, 60)), max_size=40),
@@ -58,14 +54,15 @@ def test_a_read_is_the_part_of_the_log_it_says_it_is(
     spans: list[tuple[Tick, Tick]], limit: int, chopped: int, segment_bytes: int
 ) -> None:
     bench, ticks = filled(80, settings=LogSettings(segment_bytes))
-    bench.chop(10 * chopped)
+    through = bench.chop(10 * chopped).through
+    assert through in (0, 10 * chopped, 800)
     wanted = Intervals((after, after + width) for after, width in spans)
     parts, found, lost = told(bench.read(*wanted, limit=limit))
     asked = wanted.within(0, 800)
     assert Intervals(parts) == Intervals(asked).intersection(Intervals([(0, parts[-1][1] if parts else 0)]))
     within = Intervals(parts)
-    assert found == [tick for tick in ticks if tick in within and tick > 10 * chopped]
-    assert lost == [Lost(*part, "released") for part in within.within(0, min(10 * chopped, 800))]
+    assert found == [tick for tick in ticks if tick in within and tick > through]
+    assert lost == [Lost(*part, "released") for part in within.within(0, through)]
     assert len(found) <= limit
     assert parts == asked or len(found) == limit, "it ends only at its limit"
 
@@ -94,7 +91,7 @@ class CountingDisk(SimulatedDisk):
 
 def test_thousands_of_single_ticks_cost_one_pass_and_a_few_far_apart_only_what_is_near_them() -> None:
     bench, ticks = filled(20_000, batch=100, settings=LogSettings(1 << 19))
-    size = sum(bench.disk.size(name) or 0 for name in segment_names(bench))
+    size = sum(bench.disk.size(name) or 0 for name in bench.segments)
     bench.disk.__class__ = CountingDisk
     assert isinstance(bench.disk, CountingDisk)
     assert list(bench.read(*((tick - 1, tick) for tick in ticks[::3]), limit=10_000).ticks) == ticks[::3]
@@ -109,7 +106,7 @@ def test_thousands_of_single_ticks_cost_one_pass_and_a_few_far_apart_only_what_i
 
 
 def test_what_was_chopped_is_lost_for_the_reasons_its_pubend_gave() -> None:
-    bench, _ = filled(10)
+    bench, _ = filled(10, settings=LogSettings(100))
     released = [Lost(0, 25, "acknowledged"), Lost(30, 50, "max_retain"), Lost(50, 90, "expired")]
     bench.save(Change(PUBENDS, PUBEND, row(released=released, lost=[Lost(92, 95, "restored")])))
     assert told(bench.read((20, 60)))[2] == [], "not chopped yet: it is still there"
@@ -134,7 +131,7 @@ def test_what_was_chopped_is_lost_for_the_reasons_its_pubend_gave() -> None:
 
 def test_a_flipped_bit_costs_one_event_and_the_rest_is_served() -> None:
     bench, ticks = filled(80)
-    segments = {name: bytearray(bench.disk.read(name) or b"") for name in segment_names(bench)}
+    segments = {name: bytearray(bench.disk.read(name) or b"") for name in bench.segments}
     [(name, data)] = [(name, data) for name, data in segments.items() if b"240.240." in data]
     data[data.index(b"240.240.")] ^= 4
     bench.disk.replace(name, bytes(data))
@@ -160,7 +157,7 @@ def test_a_record_that_is_whole_and_no_event_is_damaged_too() -> None:
 
 def test_a_segment_that_is_gone_at_start_is_lost_and_said_so() -> None:
     bench, ticks = filled(80)
-    bench.disk.remove(segment_names(bench)[2])
+    bench.disk.remove(bench.segments[2])
     bench.crash()
     [lost] = bench.recovered.logs[PUBEND].lost
     assert lost.reason == "damaged"
@@ -223,7 +220,7 @@ class Unreadable(SimulatedDisk):
 
 def test_a_read_that_fails_says_what_it_knows_and_declares_nothing_lost() -> None:
     bench, ticks = filled(80)
-    names = segment_names(bench)
+    names = bench.segments
     bench.disk.__class__ = Unreadable
     assert isinstance(bench.disk, Unreadable)
     bench.disk.broken = names[2]

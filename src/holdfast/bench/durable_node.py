@@ -19,7 +19,7 @@ from holdfast.broker.settings import Neighbour, Settings, Stream
 from holdfast.messages.streams import Guarantee
 from holdfast.runtime.addresses import Address
 from holdfast.runtime.broker_process import BrokerService
-from holdfast.runtime.collector import freeze_after_long_pauses
+from holdfast.runtime.collector import Collector
 from holdfast.runtime.disk import next_incarnation
 from holdfast.runtime.loop import run
 
@@ -56,9 +56,11 @@ async def serve(options: argparse.Namespace) -> None:
     neighbours += [Neighbour(*options.parent)] if options.parent else []
     stream = Stream("everything", ("#",), guarantee=Guarantee.DURABLE, pubends=options.pubends)
     settings = Settings(options.name, next_incarnation(options.data), tuple(neighbours), streams=(stream,))
-    service = BrokerService(settings, Address("127.0.0.1", options.port), data=options.data)
+    collector = Collector()
+    address = Address("127.0.0.1", options.port)
+    service = BrokerService(settings, address, data=options.data, rest=collector.rest)
     await service.start()
-    freeze_after_long_pauses()
+    collector.start()
     _tell({"port": service.listen.port})
     await _wait_ended(service)
     await service.stop()

@@ -26,7 +26,7 @@ from holdfast.broker.settings import Neighbour, Settings, Stream
 from holdfast.matching.engine import engines
 from holdfast.messages.streams import Guarantee
 from holdfast.overlay.transport import Wake
-from holdfast.runtime.collector import freeze_after_long_pauses
+from holdfast.runtime.collector import Collector
 from holdfast.runtime.driver import Driver
 from holdfast.runtime.loop import run
 
@@ -91,7 +91,7 @@ async def serve_broker(options: argparse.Namespace) -> None:
         [Stream("reliable", (options.reliable,), guarantee=Guarantee.RELIABLE)] if options.reliable else []
     )
     index = None if options.engine is None else engines()[options.engine]()
-    freeze_after_long_pauses()
+    collector = Collector().start()
     settings = Settings(
         options.name,
         options.incarnation,
@@ -100,7 +100,7 @@ async def serve_broker(options: argparse.Namespace) -> None:
         delta=options.delta,
     )
     broker = Broker(settings, index)
-    driver = Driver(broker, log=_log)
+    driver = Driver(broker, log=_log, rest=collector.rest)
     _tell({"port": await driver.listen("127.0.0.1", 0)})
     await driver.start(Wake())
     await _wait_ended(lambda: {"turns": driver.turns, **broker.status()})

@@ -75,10 +75,9 @@ class _Snapshot(NamedTuple):
 
     @property
     def gone(self) -> Tick:
-        """Up to here there is nothing any more, or never was."""
-        if self.view is not None:
-            return max(self.row.created, self.view.chopped)
-        return max([self.row.created, *(lost.upto for lost in self.row.released)])
+        """Up to here there is nothing any more, or never was: the log may not have been chopped for so little."""
+        chopped = ORIGIN if self.view is None else self.view.chopped
+        return max([self.row.created, chopped, *(lost.upto for lost in self.row.released)])
 
     @property
     def last(self) -> Tick:

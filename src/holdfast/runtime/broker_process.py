@@ -32,7 +32,7 @@ from holdfast.overlay.transport import Wake
 from holdfast.runtime import clock, logs
 from holdfast.runtime.addresses import Address, words_of
 from holdfast.runtime.admin import Action, Admin, Answer, Page
-from holdfast.runtime.collector import freeze_after_long_pauses
+from holdfast.runtime.collector import Collector
 from holdfast.runtime.driver import Driver, DriverFailed
 from holdfast.runtime.lake_process import LakeProcess
 from holdfast.runtime.loop import run
@@ -238,11 +238,19 @@ def run_broker(
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_on_stray_exception)
         transcribe = logs.LOGGER.isEnabledFor(logging.DEBUG)
+        collector = Collector()
         service = BrokerService(
-            settings, listen, admin, data=data, lake=lake, insecure=insecure, transcribe=transcribe
+            settings,
+            listen,
+            admin,
+            data=data,
+            lake=lake,
+            insecure=insecure,
+            transcribe=transcribe,
+            rest=collector.rest,
         )
         await service.start()
-        unfreeze = freeze_after_long_pauses()
+        collector.start()
         signalled = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, signalled.set)
@@ -251,7 +259,7 @@ def run_broker(
                 on_start(service)
             return await _until_the_end(service, signalled)
         finally:
-            unfreeze()
+            collector.stop()
 
     return run(main())
 

@@ -55,8 +55,8 @@ class Driver:
 
     ``store``, which has been started, gets what the core asks of its disk; it stays its owner's to close.
     ``application`` gets the effects the driver does not know, ``trace`` the trace; ``before_flush`` is called before
-    the effects of a turn become visible to others, so that a trace can be written out in time. ``transcribe``: every
-    message goes to the log, at level debug.
+    the effects of a turn become visible to others, so that a trace can be written out in time; ``rest`` after a turn
+    when nothing waits, neither here nor for the disk. ``transcribe``: every message goes to the log, at level debug.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class Driver:
         application: Callable[[Any], None] | None = None,
         trace: Callable[[str, Mapping[str, Any]], None] | None = None,
         before_flush: Callable[[], None] | None = None,
+        rest: Callable[[], None] | None = None,
         log: Callable[[str, str, Mapping[str, Any]], None] = logs.log,
         faults: Faults | None = None,
         limits: LinkLimits | None = None,
@@ -91,6 +92,8 @@ class Driver:
         self._application = application
         self._trace = trace
         self._before_flush = before_flush
+        self._rest = rest
+        self._has_submitted = False  #: something to the disk, in this turn
         self._log = log
         self._transcribe = transcribe
         self._inbox: list[Any] = []
@@ -187,6 +190,7 @@ class Driver:
         self._is_turning = True
         self.turns += 1
         inbox, self._inbox = self._inbox, []
+        self._has_submitted = False
         self.connections.unserved_bytes = 0
         stimulus: Any = None
         try:
@@ -216,6 +220,8 @@ class Driver:
             for link in touched.values():
                 link.flush()
             self._set_timer()
+            if self._rest is not None and not self._inbox and not self._has_submitted:
+                self._rest()
         except Exception as error:  # whatever it is, the core cannot be trusted any more
             self._fail(error, stimulus)
         finally:
@@ -242,6 +248,7 @@ class Driver:
                 self._say(level, text, fields)
             case _ if self._store is not None and type(effect) in LANES:
                 self._store.submit(effect)
+                self._has_submitted = True
             case _:
                 assert self._application is not None, f"nobody takes {type(effect).__name__}"
                 self._application(effect)

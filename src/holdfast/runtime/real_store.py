@@ -145,13 +145,16 @@ class _LaneThread:
     def _run(self) -> None:
         while effects := self._next_turn():
             try:
-                inputs = self._store.turn(self._lane, effects)
+                self._hand_on(self._store.turn(self._lane, effects))
+                self._hand_on(self._store.rest(self._lane, is_idle=self.queue.empty()))
             except Exception as error:  # it may have been half done: nothing can be built on it
                 self.has_failed = True
                 self._tell(self._fail, error, effects[0])
                 return
-            if inputs:
-                self._tell(self._hand, inputs)
+
+    def _hand_on(self, inputs: Sequence[DiskInput]) -> None:
+        if inputs:
+            self._tell(self._hand, inputs)
 
     def _next_turn(self) -> list[DiskEffect]:
         """What has accumulated, at least one; nothing, if it is the end."""

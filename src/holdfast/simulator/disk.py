@@ -27,13 +27,17 @@ SECTOR_BYTES: Final = 64  #: smaller than real ones, for the writes of tests are
 @dataclass(slots=True)
 class _File:
     seen: bytearray = field(default_factory=bytearray)  #: by whoever reads it
+    end: int = 0  #: where what is appended goes; behind it are zeros that were prepared
     stable: bytearray = field(default_factory=bytearray)  #: by whoever reads it after a crash
     pending: list[tuple[int, bytes | None]] = field(default_factory=list)  #: writes, or None: cut off there
+
+    writes: int = 0  #: so far
 
     def write(self, offset: int, data: bytes | None) -> None:
         """Into the page cache."""
         _carry_out(self.seen, offset, data)
         self.pending.append((offset, data))
+        self.writes += 1
 
 
 class SimulatedDisk:
@@ -53,10 +57,26 @@ class SimulatedDisk:
         """
         file = self._files.setdefault(name, _File())
         data = b"".join(pieces)
-        room = max(0, self.room())
-        file.write(len(file.seen), data[:room])
+        room = max(0, self.room()) + len(file.seen) - file.end
+        file.write(file.end, data[:room])
+        file.end += len(data[:room])
         if len(data) > room:
             raise DiskFull(name)
+
+    def prepare(self, name: str, room: int) -> None:
+        """Zeros behind the end of a file.
+
+        :raises DiskFailed: as ``sync``.
+        """
+        self.write_zeros(name, room)
+        self.sync(name)
+
+    def write_zeros(self, name: str, room: int) -> None:
+        """What ``prepare`` does before it syncs."""
+        file = self._files[name]
+        prepared = len(file.seen) - file.end
+        if 2 * prepared < room and room - prepared <= self.room():
+            file.write(len(file.seen), bytes(room - prepared))
 
     def append_stable(self, name: str, *pieces: bytes) -> None:
         """One after the other."""
@@ -78,6 +98,7 @@ class SimulatedDisk:
     def truncate(self, name: str, size: int) -> None:
         """Cut a file off; nothing is promised until ``sync``."""
         self._files[name].write(size, None)
+        self._files[name].end = len(self._files[name].seen)
 
     def rewrite(self, name: str, offset: int) -> None:
         """Write what stands from here on once more in its place."""
@@ -94,7 +115,9 @@ class SimulatedDisk:
             raise DiskFull(name)
         if self.is_failing:
             raise DiskFailed(name, "sync failed: Input/output error")
-        self._files[name] = _File(bytearray(data), bytearray(data))
+        before = self._files.get(name)
+        writes = 1 if before is None else before.writes + 1
+        self._files[name] = _File(bytearray(data), len(data), bytearray(data), writes=writes)
 
     def remove(self, name: str) -> None:
         """Remove a file for good, if it is there."""
@@ -112,6 +135,11 @@ class SimulatedDisk:
         file = self._files.get(name)
         return None if file is None else len(file.seen)
 
+    def state(self, name: str) -> object:
+        """How often it was written."""
+        file = self._files.get(name)
+        return None if file is None else (file.writes, len(file.seen))
+
     def names(self) -> list[str]:
         """All files, sorted."""
         return sorted(self._files)
@@ -120,12 +148,21 @@ class SimulatedDisk:
         """How many bytes more it holds."""
         return self.capacity - sum(len(file.seen) for file in self._files.values())
 
+    def become_full(self) -> None:
+        """Have no room, not even any that was prepared."""
+        for file in self._files.values():
+            file.write(file.end, None)
+            _carry_out(file.stable, file.end, None)
+        self.capacity -= self.room()
+
     def crash(self) -> None:
         """Lose what was not synced, but for a prefix of it."""
         for file in self._files.values():  # in the order the files came into being
             if file.pending:
                 self._lose(file)
             file.seen = bytearray(file.stable)
+            file.end = len(file.seen)
+            file.writes += 1
 
     def _lose(self, file: _File) -> None:
         survivors = self._random.randint(0, len(file.pending))

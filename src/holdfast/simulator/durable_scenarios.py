@@ -61,7 +61,7 @@ class Hazard:
         if self.kind == "failing":
             disk.is_failing = True
         else:
-            disk.capacity -= disk.room()
+            disk.become_full()
 
     def _end(self, world: World) -> None:
         disk = world.nodes[self.broker].disk

@@ -87,6 +87,7 @@ class SimulatedStore:
             self._power.goes_in = self._random.randrange(1 << self._random.randint(0, HALVES_MAX))
             with suppress(_PowerCut):
                 life.store.turn(lane, effects)
+                life.store.rest(lane)
             self._power.goes_in = -1
 
     def _begin(self, begun: tuple[_Life, Lane]) -> None:
@@ -110,7 +111,7 @@ class SimulatedStore:
         life, lane = begun
         if life is not self._life:
             return  # of a former life
-        for stimulus in life.store.turn(lane, life.turns[lane]):
+        for stimulus in (*life.store.turn(lane, life.turns[lane]), *life.store.rest(lane)):
             self._hand(stimulus)
         if life.waiting[lane]:
             self._begin(begun)
@@ -173,6 +174,7 @@ class _PoweredFiles:
     def __init__(self, disk: SimulatedDisk, power: _Power) -> None:
         self.read = disk.read
         self.size = disk.size
+        self.state = disk.state
         self.names = disk.names
         self.room = disk.room
         self._disk = disk
@@ -185,6 +187,11 @@ class _PoweredFiles:
     def append_stable(self, name: str, *pieces: bytes) -> None:
         """One after the other: the power may go between them."""
         self.append(name, *pieces)
+        self.sync(name)
+
+    def prepare(self, name: str, room: int) -> None:
+        """As the disk, one after the other."""
+        self._operate(lambda: self._disk.write_zeros(name, room))
         self.sync(name)
 
     def sync(self, name: str) -> None:

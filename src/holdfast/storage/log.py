@@ -35,6 +35,9 @@ __all__ = ["LogSettings", "SegmentLog"]
 
 RESERVE: Final = "reserve"
 RESERVE_BYTES: Final = 1 << 16  #: given up when the disk is full, so that the log can still be chopped
+SMALL_BYTES: Final = (
+    1 << 14
+)  #: room is prepared for commits that are no larger: their sync is most of what they take
 SEGMENT_BYTES_MAX: Final = 1 << 30
 
 
@@ -43,11 +46,12 @@ class LogSettings:
     """``segment_bytes``: when a segment is sealed and the next begun.
 
     The last one goes too when all of it is chopped, if it has at least ``retired_bytes``. On a full disk it is all
-    there is to give up: it will not grow until it is sealed.
+    there is to give up: it will not grow until it is sealed. ``prepared_bytes`` of room are ready for small commits.
     """
 
     segment_bytes: int = 64 << 20
     retired_bytes: int = 1 << 20
+    prepared_bytes: int = 1 << 20
 
     def __post_init__(self) -> None:
         assert 0 < self.segment_bytes <= SEGMENT_BYTES_MAX
@@ -73,6 +77,7 @@ class SegmentLog:
         self._files = files
         self._settings = settings or LogSettings()
         self._waiting: list[Batch] = []
+        self._written = 0  #: bytes, by the last commit
         self._failure: DiskFailed | None = None
         findings = _examined(files, identity, deep=deep)
         self.identity = findings.manifest.identity
@@ -135,9 +140,33 @@ class SegmentLog:
             self._failure = failure
             raise
 
+    def prepare(self) -> None:
+        """Between two commits, when nobody waits for one: have room ready for the next, if they are small.
+
+        :raises DiskFailed: as ``commit``.
+        """
+        self._check()
+        active = self._active
+        if active is None or not 0 < self._written <= SMALL_BYTES:
+            return
+        room = min(self._settings.prepared_bytes, self._settings.segment_bytes - active.end)
+        if room > 0:
+            try:
+                self._files.prepare(active.name, room)
+            except DiskFailed as failure:
+                self._failure = failure
+                raise
+
     def has_room(self, bytes_wanted: int) -> bool:
         """Whether the disk would take so many bytes now."""
         return self._files.room() >= bytes_wanted
+
+    def may_free(self, through: int) -> bool:
+        """Whether files would go if everything up to this index did."""
+        active = self._active
+        if active is not None and active.last <= through:
+            return active.end >= self._settings.retired_bytes
+        return any(segment.last <= through for segment in self.view.segments)
 
     def chop(self, through: int) -> None:
         """Drop all records up to this index, for good; files go when nothing in them is left.
@@ -173,6 +202,8 @@ class SegmentLog:
         """Commit, and write down where the log ends: a tail that is lost from now on will be missed."""
         if self._failure is None:
             self.commit()
+            if self._active is not None:
+                self._end_at(self._active)
             self.checkpoint()
 
     # Starting
@@ -181,8 +212,7 @@ class SegmentLog:
         files, survey = self._files, findings.survey
         if survey is not None:
             last = survey.segment
-            if findings.cut:
-                files.truncate(last.name, findings.cut.offset)
+            self._end_at(last)
             # A sync that failed in an earlier life may have left bytes in memory that are not on the disk.
             files.rewrite(last.name, min(survey.mark, last.end))
             files.sync(last.name)
@@ -221,6 +251,7 @@ class SegmentLog:
                 pieces += block
                 end = head.end
         self._append_stable(segment, *pieces)
+        self._written = end - segment.end
         for head in heads:
             segment.note(head, head.records)
         del self._waiting[:taken]
@@ -233,7 +264,13 @@ class SegmentLog:
             self._files.sync(segment.name)
             raise
 
+    def _end_at(self, segment: Segment) -> None:
+        """Have a file end where its segment does, without a torn tail, or room that was prepared."""
+        if (self._files.size(segment.name) or 0) > segment.end:
+            self._files.truncate(segment.name, segment.end)
+
     def _seal(self, segment: Segment) -> None:
+        self._end_at(segment)
         footer = segment.footer().encode(segment.seed)
         self._append_stable(segment, footer)
         segment.size = segment.end + len(footer)

@@ -70,7 +70,7 @@ class LogReader:
         """
         self._vouched = max(self._vouched, vouched)
         seen = self._state()
-        if seen == self._seen:
+        if None not in seen and seen == self._seen:
             return
         self._known = self._findings = self._consistent(
             self._known.view.segments, deep=False, unsynced=self._unsynced
@@ -85,7 +85,7 @@ class LogReader:
         """What is different whenever the writer has done something: it only appends, to the last of its files."""
         names = sorted(self._files.names())
         last = max((name for name in names if base_of(name) is not None), default=MANIFEST)
-        return self._files.read(MANIFEST), names, self._files.size(last), self._vouched
+        return self._files.read(MANIFEST) or b"", *names, self._files.state(last), self._vouched
 
     def _consistent(self, segments: list[Segment], *, deep: bool, unsynced: bool) -> Findings:
         """What the files hold, and held throughout: files only go after the manifest has been changed."""

@@ -4,6 +4,10 @@ A file is written through one descriptor kept open, and synced with ``fdatasync`
 the write itself (``RWF_DSYNC``), which does the same for what it has written. That a file exists is a fact of its
 folder: the folder is synced after a file is made, renamed or removed. Readers open the file each time; so they never
 hold up the writer, and a descriptor the writer closes is never theirs.
+
+A write that makes a file longer is synced together with what the file system notes of that, in its journal, and waits
+for whatever else is being noted. So zeros are written ahead where commits are small (``prepare``), and what replaces
+them has nobody to wait for.
 """
 
 from __future__ import annotations
@@ -11,8 +15,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
@@ -26,6 +32,18 @@ _BESIDE: Final = ":new"  #: what is being written to replace a file
 _REWRITE_BYTES: Final = 1 << 20
 _WRITING_MAX: Final = 4  #: files kept open; a log writes to one, and to another while it replaces it
 _PIECES_MAX: Final = 1024  #: that Linux takes in one call
+_SPARE: Final = 64  #: times what is prepared must be free, or nothing is
+#: A file that was changed less long ago may change again without getting another time: the kernel's has steps.
+_SETTLED_NS: Final = 50_000_000
+
+
+@dataclass(slots=True)
+class _Writing:
+    """A file that is appended to."""
+
+    descriptor: int
+    end: int  #: where the next bytes go
+    size: int  #: of the file: more than that, where room was prepared
 
 
 class RealFiles:
@@ -36,7 +54,7 @@ class RealFiles:
 
     def __init__(self, folder: Path, *, write: bool = True) -> None:
         self.folder = folder
-        self._writing: dict[str, int] = {}  #: descriptors of files that were appended to
+        self._writing: dict[str, _Writing] = {}  #: files that were appended to
         self._made: set[str] = set()  #: files whose folder entry is not synced yet
         self._has_stable_writes = hasattr(os, "RWF_DSYNC")
         self._lock: int | None = None
@@ -63,30 +81,33 @@ class RealFiles:
     def append(self, name: str, *pieces: bytes) -> None:
         """Write at the end of a file, all of it or as much as there is room for; in one call, and without joining."""
         with _told(name):
-            descriptor = self._descriptor(name)
+            file = self._file(name)
             for start in range(0, len(pieces), _PIECES_MAX):
                 some = pieces[start : start + _PIECES_MAX]
-                written = os.writev(descriptor, some)
+                written = os.pwritev(file.descriptor, some, file.end)
+                _advance(file, written)
                 if written < sum(map(len, some)):
-                    _write_all(descriptor, b"".join(some)[written:])
+                    _write_all(file, b"".join(some)[written:])
 
     def append_stable(self, name: str, *pieces: bytes) -> None:
         """In one system call, where there is one for that: between two a busy thread would keep us waiting."""
         with _told(name):
-            descriptor = self._descriptor(name)
+            file = self._file(name)
             is_one = self._has_stable_writes and name not in self._made and len(pieces) <= _PIECES_MAX
-            written = self._write_stable(name, descriptor, pieces) if is_one else 0
+            written = self._write_stable(name, file, pieces) if is_one else 0
+            _advance(file, written)
         if written < sum(map(len, pieces)):
             self.append(name, *(pieces if not written else [b"".join(pieces)[written:]]))
             self.sync(name)
 
-    def _write_stable(self, name: str, descriptor: int, pieces: Sequence[bytes]) -> int:
+    def _write_stable(self, name: str, file: _Writing, pieces: Sequence[bytes]) -> int:
         """How many bytes were written and synced; 0 where the system, or its file system, has no such call."""
-        before = os.fstat(descriptor).st_size
         try:
-            return os.pwritev(descriptor, pieces, -1, os.RWF_DSYNC)
+            return os.pwritev(file.descriptor, pieces, file.end, os.RWF_DSYNC)
         except OSError as error:
-            is_written = os.fstat(descriptor).st_size > before  # and then it was the sync that failed
+            # Then it was the sync that failed. In room that was prepared nothing else can lack room.
+            has_grown = os.fstat(file.descriptor).st_size > file.size
+            is_written = has_grown or (file.end < file.size and error.errno in _FULL)
             if error.errno in _UNKNOWN and not is_written:
                 self._has_stable_writes = False
                 return 0
@@ -94,11 +115,25 @@ class RealFiles:
                 raise
             raise DiskFailed(name, f"write or sync failed: {error.strerror}") from error
 
+    def prepare(self, name: str, room: int) -> None:
+        """Zeros behind the end, on the disk."""
+        file = self._file(name)
+        missing = room - (file.size - file.end)
+        if 2 * missing <= room or self.room() < _SPARE * room:
+            return
+        try:
+            written = os.pwrite(file.descriptor, bytes(missing), file.size)
+        except OSError:  # there is no room, or no more may be had: nothing is prepared, and nothing is lost
+            written = 0
+        file.size += written
+        if written:
+            self.sync(name)
+
     def sync(self, name: str) -> None:
         """``fdatasync``, and the folder if the file is new."""
         # Not _told's business: after a sync that failed for lack of room nobody knows what is stable either.
         try:
-            os.fdatasync(self._descriptor(name))
+            os.fdatasync(self._file(name).descriptor)
             if name in self._made:
                 self._sync_folder()
                 self._made.discard(name)
@@ -108,12 +143,13 @@ class RealFiles:
     def truncate(self, name: str, size: int) -> None:
         """Cut a file off."""
         with _told(name):
-            os.ftruncate(self._descriptor(name), size)
+            file = self._file(name)
+            os.ftruncate(file.descriptor, size)
+            file.end = file.size = size
 
     def rewrite(self, name: str, offset: int) -> None:
         """Dirty the pages from here on; the bytes stay what they are."""
         with _told(name):
-            # Not the descriptor that appends: Linux appends even what pwrite puts elsewhere.
             descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
             try:
                 while data := os.pread(descriptor, _REWRITE_BYTES, offset):
@@ -166,6 +202,16 @@ class RealFiles:
             except FileNotFoundError:
                 return None
 
+    def state(self, name: str) -> object:
+        """Its size, and when it was changed."""
+        with _told(name):
+            try:
+                found = os.stat(self.folder / name)
+            except FileNotFoundError:
+                return "none"
+        is_settled = time.time_ns() - found.st_mtime_ns > _SETTLED_NS
+        return (found.st_size, found.st_mtime_ns) if is_settled else None
+
     def names(self) -> list[str]:
         """All files but those that are being written to replace one."""
         with _told(self.folder.name):
@@ -181,22 +227,25 @@ class RealFiles:
             found = os.statvfs(self.folder)
             return found.f_bavail * found.f_frsize
 
-    def _descriptor(self, name: str) -> int:
-        descriptor = self._writing.get(name)
-        if descriptor is None:
+    def _file(self, name: str) -> _Writing:
+        file = self._writing.get(name)
+        if file is None:
             while len(self._writing) >= _WRITING_MAX:
                 self._let_go(next(iter(self._writing)))
             path = self.folder / name
             if not path.exists():
                 self._made.add(name)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            descriptor = self._writing[name] = os.open(path, flags, 0o644)
-        return descriptor
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            size = os.fstat(descriptor).st_size
+            file = self._writing[name] = _Writing(descriptor, size, size)
+        return file
 
     def _let_go(self, name: str) -> None:
-        descriptor = self._writing.pop(name, None)
-        if descriptor is not None:
-            os.close(descriptor)
+        file = self._writing.pop(name, None)
+        if file is not None:
+            if file.size > file.end:  # who opens it again would not know where it ends
+                os.ftruncate(file.descriptor, file.end)
+            os.close(file.descriptor)
 
     def _sync_folder(self) -> None:
         assert self._lock is not None, "opened for reading"
@@ -210,9 +259,16 @@ class RealFiles:
             raise DiskFailed(str(self.folder), "another process writes here") from error
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def _advance(file: _Writing, written: int) -> None:
+    file.end += written
+    file.size = max(file.size, file.end)
+
+
+def _write_all(file: _Writing, data: bytes) -> None:
     while data:
-        data = data[os.write(descriptor, data) :]
+        written = os.pwrite(file.descriptor, data, file.end)
+        _advance(file, written)
+        data = data[written:]
 
 
 def _pread_all(descriptor: int, length: int, offset: int) -> bytes:

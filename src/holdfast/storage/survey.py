@@ -2,7 +2,8 @@
 
 Blocks are taken as they come, and wait until something shows that they were stable: a later block's ``synced``, or
 the manifest. Whatever is broken below that mark was whole once, and is damage. What still waits at the end of the
-file was written by the last commit: whole blocks, perhaps, and then perhaps something torn.
+file was written by the last commit: whole blocks, perhaps, and then perhaps something torn. Zeros behind all that, up
+to the end of the file, are room that was prepared for commits to come, and nothing.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Survey:
             self._settle(self.mark)
         if last:
             self._split_at_mark()
+            self._drop_room(files)
         else:
             self._settle(size)
             self._judge_end()
@@ -114,6 +116,14 @@ class Survey:
             above = Broken(self.mark, found.end - self.mark, 0, 0, below.problem)
             self._take(_Found(below, 0, (below,)))
             self._waiting.appendleft(_Found(above, 0, (above,)))
+
+    def _drop_room(self, files: Files) -> None:
+        """What was prepared and not used yet is no part of the segment."""
+        if self._waiting and isinstance(self._waiting[-1].head, Broken):
+            offset = self._waiting[-1].head.offset
+            if not (files.read(self.segment.name, offset) or b"").strip(b"\0"):
+                self._waiting.pop()
+                self._size = self.segment.size = offset
 
     def _take(self, found: _Found) -> None:
         self.damages += [Damage(self.segment.name, *broken) for broken in found.broken]

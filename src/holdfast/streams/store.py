@@ -184,6 +184,17 @@ class Store:
         inputs = self._matches.turn(others)
         return inputs + self._save(saves) if saves else inputs
 
+    def rest(self, lane: Lane, *, is_idle: bool = True) -> list[DiskInput]:
+        """When the answers of a turn were handed on: carry out what nobody waits for, and say what became of it.
+
+        ``is_idle``: nothing has come to the lane since. Whatever is raised is a bug.
+        """
+        if lane is Lane.EVENTS:
+            return self._events.rest(is_idle=is_idle)
+        if lane is Lane.TABLES and is_idle:
+            self._matches.rest()
+        return []
+
     def _save(self, saves: Sequence[Save]) -> list[DiskInput]:
         """All in one transaction; the last number stands for all."""
         changes = [change for save in saves for change in save.changes]

@@ -4,6 +4,9 @@ A full disk refuses all that waits (``storage.commits``). The pubend may have ap
 that, and what it appended was built on what was refused; so each append says how many refusals its pubend had heard
 of, and one that has missed some is dropped without a word: it was refused with them. Appends that know of all
 refusals open the log again, if there is room; so does ``TryEvents``, without anything to append.
+
+What nobody waits for comes when everybody has his answers: logs are chopped, and where commits are small room is
+prepared for the next. That of a pubend is chopped when it becomes smaller: what was given up is in the tables anyway.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from holdfast.storage.log import LogSettings, SegmentLog
 from holdfast.storage.view import LogView
 from holdfast.streams.pubend import read_record, record_of
 from holdfast.streams.storing import (
+    STAGED,
     AppendEvents,
     ChopEvents,
     DiskInput,
@@ -74,6 +78,8 @@ class EventsLane:
         self._identity = identity
         self._settings = settings
         self._refusals: dict[str, int] = {}
+        self._to_chop: list[ChopEvents] = []
+        self._appended: dict[str, PubendLog] = {}  #: in the last turn
 
     def open(self, pubend: str) -> PubendLog:
         """The log of a pubend, made if it is not there; raises what ``SegmentLog`` does."""
@@ -84,7 +90,7 @@ class EventsLane:
         return entry
 
     def turn(self, effects: Sequence[AppendEvents | TryEvents | ChopEvents]) -> list[DiskInput]:
-        """Carry out what has come; appends first."""
+        """Carry out what has come; what somebody waits for."""
         inputs: list[DiskInput] = []
         appended: dict[str, PubendLog] = {}
         for effect in effects:
@@ -94,11 +100,23 @@ class EventsLane:
                     self._commit(effect.pubend, entry, inputs)
         for pubend, entry in appended.items():
             self._commit(pubend, entry, inputs)
+        self._appended = appended
         for effect in effects:
             if isinstance(effect, ChopEvents):
-                self._chop(effect, inputs)
+                self._to_chop.append(effect)
             elif isinstance(effect, TryEvents):
                 self._try(effect.pubend, inputs)
+        return inputs
+
+    def rest(self, *, is_idle: bool) -> list[DiskInput]:
+        """Carry out what nobody waits for; if something has come meanwhile, only what was asked for."""
+        inputs: list[DiskInput] = []
+        to_chop, self._to_chop = self._to_chop, []
+        for effect in to_chop:
+            self._chop(effect, inputs)
+        if is_idle:
+            for pubend, entry in self._appended.items():
+                self._do(pubend, entry, entry.log.prepare, inputs)
         return inputs
 
     def close(self) -> None:
@@ -156,24 +174,28 @@ class EventsLane:
         self._refusals[pubend] = self._refusals.get(pubend, 0) + 1
         inputs.append(EventsRefused(pubend, reason, is_final))
 
-    # Chopping
+    # What nobody waits for
 
     def _chop(self, effect: ChopEvents, inputs: list[DiskInput]) -> None:
         entry = self.logs.get(effect.pubend)
         if entry is None:
             inputs.append(EventsChopped(effect.pubend, 0, ()))
             return
+        if effect.pubend == STAGED or entry.log.may_free(effect.through):
+            self._do(effect.pubend, entry, lambda: entry.log.chop(effect.through), inputs)
+        view = entry.log.view
+        inputs.append(EventsChopped(effect.pubend, view.chopped, _segments(view)))
+
+    def _do(self, pubend: str, entry: PubendLog, work: Callable[[], None], inputs: list[DiskInput]) -> None:
         had_failed = entry.log.failure is not None
         try:
-            entry.log.chop(effect.through)
+            work()
         except DiskFull:
-            pass  # no room even to say so: what comes back says that it was not done
+            pass  # no room even to say that it is chopped: what comes back says that it was not done
         except DiskFailed as failure:
             if not had_failed:
                 entry.told = entry.commits.fail(failure).decided
-                self._refuse(effect.pubend, str(failure), inputs, is_final=True)
-        view = entry.log.view
-        inputs.append(EventsChopped(effect.pubend, view.chopped, _segments(view)))
+                self._refuse(pubend, str(failure), inputs, is_final=True)
 
 
 # Starting

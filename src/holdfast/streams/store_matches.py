@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from holdfast.errors import EnvironmentsFault
@@ -38,6 +38,7 @@ __all__ = ["MatchesLane"]
 
 READS_MAX: Final = 1_000  #: of one log that can be continued; who comes back later walks its chain again
 CHECKPOINT_RECORDS: Final = 50_000  #: so many noted ticks at most are read again at start
+PREPARED_BYTES: Final = 1 << 17  #: room for notes: they are small, and there may be many logs
 
 _MatchesEffect = NoteMatches | ReadMatches | ChopMatches | ForgetMatches
 
@@ -70,8 +71,9 @@ class MatchesLane:
     ) -> None:
         self._files_of = files_of
         self._identity = identity
-        self._settings = settings
+        self._settings = replace(settings, prepared_bytes=min(PREPARED_BYTES, settings.prepared_bytes))
         self._all: dict[str, _Matches] = {}
+        self._noted: dict[str, _Matches] = {}  #: in the last turn
 
     def open(self, pubend: str, at_least: int) -> MatchesState:
         """Open a log that was found at start, and had so many records; raises what ``SegmentLog`` does."""
@@ -90,12 +92,19 @@ class MatchesLane:
                 self._forget(effect)
         for pubend, matches in noted.items():
             inputs.append(self._commit(pubend, matches))
+        self._noted = noted
         for effect in effects:
             if isinstance(effect, ReadMatches):
                 inputs.append(MatchesRead(effect.pubend, effect.subscriber, self._read(effect)))
             elif isinstance(effect, ChopMatches):
                 self._chop(effect)
         return inputs
+
+    def rest(self) -> None:
+        """When nobody waits: have room ready for the next notes."""
+        for pubend, matches in self._noted.items():
+            if (log := matches.log) is not None:
+                self._try(pubend, matches, log.log.prepare)
 
     def close(self) -> None:
         """Save where chains begin; the next start then reads nothing."""
@@ -166,6 +175,9 @@ class MatchesLane:
     def _do(self, pubend: str, matches: _Matches, work: Callable[[], None]) -> None:
         """Something that nobody waits for, and that will be tried again some day."""
         matches.noted = 0
+        self._try(pubend, matches, work)
+
+    def _try(self, pubend: str, matches: _Matches, work: Callable[[], None]) -> None:
         try:
             work()
         except (DiskFull, DiskFailed) as error:

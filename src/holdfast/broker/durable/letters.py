@@ -204,7 +204,12 @@ class Letters:
             hosted.number += 1
             hosted.reported = told
         letter = Report(owner_in(course.pubend), self._me, course.pubend, hosted.number, *told)
-        self._plane.saving.add(change(HOSTED, course.pubend, hosted.row()), then=lambda: self.post(letter))
+        row = change(HOSTED, course.pubend, hosted.row())
+        if letter.to == self._me:  # both sides of it are saved at once
+            self._plane.saving.add(row)
+            self._on_report(letter)
+        else:
+            self._plane.saving.add(row, then=lambda: self.post(letter))
         if told[0] - hosted.chopped > CHOP_EVERY:
             hosted.chopped = told[0]
             self._plane.emit(ChopMatches(course.pubend, told[0]))
