@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -351,3 +352,26 @@ def test_columns_outlive_what_they_were_read_from() -> None:
     filler = [bytes([255]) * 2_000 for _ in range(1_000)]
     assert columns.declared("sym", str).to_pylist() == [f"s{i}" for i in range(50)]
     assert columns.plain("n").to_pylist() == list(range(50)), len(filler)
+
+
+@with_each_engine
+@pytest.mark.parametrize("odd", [0, 1], ids=["alike", "one of them is not"])
+def test_what_was_read_goes_at_once_and_not_when_garbage_is_collected(odd: int, engine: str) -> None:
+    records = [record_of(publication_of(packed({"qty": n}, time=n), n)) for n in range(40)]
+    records[:odd] = [record_of(publication_of(packed({"price": 1.0}), 0))] * odd
+    joined = Records.of(records)
+    content = memoryview(joined.content)
+    gone = weakref.ref(content)
+    gc.disable()
+    try:
+        with used(engine):
+            columns = columns_of(range(40), [Records(content, joined.lengths)])
+            for name in (*PLAIN, "time"):
+                columns.plain(name)
+            columns.variants(VariantEncoder())
+            columns.declared("qty", int)
+        assert gone() is not None
+        del columns, content
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -90,18 +90,23 @@ class _AlikePart:
         self._alike = alike
         self._ticks = ticks
         self._records = records
-        self._columns: dict[str, Callable[[], Any]] = {
-            "publisher": alike.publishers,
-            "n": alike.numbers,
-            "topic": alike.topics,
-            "time": self._times,
-            "content_type": self._content_types,
-            "payload": alike.payloads,
-            REST: self._rests,
-        }
 
     def plain(self, name: str) -> Any:
-        return self._columns[name]()
+        match name:
+            case "publisher":
+                return self._alike.publishers()
+            case "n":
+                return self._alike.numbers()
+            case "topic":
+                return self._alike.topics()
+            case "time":
+                return self._times()
+            case "content_type":
+                return self._content_types()
+            case "payload":
+                return self._alike.payloads()
+        assert name == REST
+        return self._rests()
 
     def _times(self) -> Any:
         times = self._alike.times
