@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -139,3 +140,26 @@ def test_tables_that_break_later_are_as_they_were(tmp_path: Path) -> None:
         first = copy.read()
     (tmp_path / TABLES_FILE).write_bytes(b"?" * 5_000)
     assert copy.read() is first
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no folder in memory")
+@pytest.mark.parametrize(("times_free", "is_in_memory"), [(3, False), (5, True)])
+def test_a_copy_is_made_in_memory_if_there_is_room(
+    tmp_path: Path,
+    tables: RealTables,
+    monkeypatch: pytest.MonkeyPatch,
+    times_free: int,
+    is_in_memory: bool,
+) -> None:
+    write(tables, 1)
+    size = sum((tmp_path / f"{TABLES_FILE}{end}").stat().st_size for end in ("", "-wal"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=times_free * size))
+    copyfile, places = shutil.copyfile, set()
+
+    def seen(source: Path, to: Path) -> Path:
+        places.add(to.is_relative_to("/dev/shm"))
+        return copyfile(source, to)
+
+    monkeypatch.setattr(shutil, "copyfile", seen)
+    assert TablesCopy(tmp_path).read() is not None
+    assert places == {is_in_memory}

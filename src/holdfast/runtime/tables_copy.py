@@ -4,11 +4,15 @@ Tables belong to one process, which has them locked. So a copy is read: the file
 into it (the write-ahead log). Between the two SQLite may move pages from the log to the file, which does no harm, and
 begin the log anew, which would leave us with half of each; a log that was begun anew has another salt.
 
+Copies are made in memory where there is a folder for that: SQLite's log is of megabytes even if little is new in it,
+and whoever reads a log while events come copies ten times a second. Commits of the broker would wait for its disk.
+
 Whoever wants to compare tables with logs reads the tables first: a broker saves what it has written, not what it will.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Mapping
@@ -28,6 +32,8 @@ _LOG: Final = f"{TABLES_FILE}-wal"
 _SALT: Final = slice(16, 24)  #: in the log's header
 #: A file that was changed less long ago may change again without getting another time: the kernel's has steps.
 _SETTLED_NS: Final = 50_000_000
+_MEMORY: Final = Path("/dev/shm")  #: what is written there goes to no disk
+_ROOM: Final = 4  #: times as much must be free there: SQLite may write as much again, and others want some
 
 #: What of two files has to be the same for their content to be: size and time of change.
 _Look = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -73,7 +79,7 @@ class TablesCopy:
 
     def _copied(self) -> Mapping[str, Mapping[str, bytes]] | None:
         """The rows; None if the log was begun anew while it was copied."""
-        with TemporaryDirectory() as copy:
+        with TemporaryDirectory(dir=self._place()) as copy:
             before = self._salt()
             for name in (TABLES_FILE, _LOG):
                 if (self._folder / name).exists():
@@ -82,6 +88,15 @@ class TablesCopy:
                 return None
             with RealTables(Path(copy) / TABLES_FILE) as tables:
                 return {name: tables.read(name) for name in tables.names()}
+
+    def _place(self) -> Path | None:
+        """Where the copy is made; None is where all that is temporary is."""
+        size = sum(stamp[0] for stamp in self._look() if stamp is not None)
+        try:
+            has_room = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _ROOM * size
+        except OSError:
+            return None
+        return _MEMORY if has_room else None
 
     def _salt(self) -> bytes:
         try:
