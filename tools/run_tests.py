@@ -7,7 +7,7 @@ others, alone: it uses both cores for half a minute, and what it finds depends o
 
     python tools/run_tests.py [FOLDER…]
 
-With folders of ``tests``, only theirs, in the same way: ``pipeline audit`` are those of Spark.
+With folders of ``tests``, only theirs, in the same way: ``pipeline audit drivers`` are those of Spark.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GROUPS = (
     ("pipeline",),
     ("simulation", "simulator"),
     ("node", "models", "client"),
-    ("audit",),
+    ("audit", "drivers"),
     ("matching", "filters"),
 )
 AT_ONCE = 3
