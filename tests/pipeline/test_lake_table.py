@@ -127,6 +127,35 @@ def test_row_groups_are_full_and_no_larger_than_they_may_be(
     assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [10, 10, 4]
 
 
+def test_columns_are_written_as_their_values_are(
+    written: HandWritten, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dictionary only where values come again, differences where they ascend; a name of ours may be theirs too."""
+    monkeypatch.setattr("holdfast.pipeline.lake.writing.DICTIONARY_BYTES", 1_024)
+    attributes = {"tick": "BIGINT", "x.y": "STRING"}
+    count = 3_000
+    values: dict[int, dict[str, int | str]] = {i: {"tick": -i, "x.y": "same"} for i in range(1, count + 1)}
+    written.publish({i: event(i, **each) for i, each in values.items()})
+    written.vouch(count)
+    table = table_in(tmp_path, attributes)
+    take_round(table, origins_in(tmp_path))
+    [path] = (tmp_path / "lake" / STREAM / each.path for each in table.files())
+    group = pq.read_metadata(path).row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    by_name = {each.path_in_schema: each for each in columns}
+    for name in ("after", "tick", "n", "time", "accepted"):
+        assert "DELTA_BINARY_PACKED" in by_name[name].encodings
+        assert by_name[name].total_uncompressed_size < 2 * count
+    for name in ("kind", "topic", "attributes.metadata", "a.x.y"):
+        assert "RLE_DICTIONARY" in by_name[name].encodings
+        assert by_name[name].total_uncompressed_size < count
+    for name in ("payload", "attributes.value", "rest"):
+        assert "RLE_DICTIONARY" not in by_name[name].encodings
+    least = 8 * count
+    assert least < by_name["a.tick"].total_uncompressed_size < 1.2 * least, "a dictionary of all of them"
+    assert [row["a"]["tick"] for row in stored(tmp_path)] == [-i for i in range(1, count + 1)]
+
+
 def test_of_two_who_write_at_the_same_time_one_is_refused_and_nothing_is_there_twice(
     written: HandWritten, tmp_path: Path
 ) -> None:

@@ -29,6 +29,15 @@ __all__ = ["MISTYPED", "FileWriter", "row_group_zones"]
 
 ROW_GROUP_ROWS: Final = 65_536  #: of smaller ones Spark reads fewer rows a second
 ROW_GROUP_BYTES: Final = 32 << 20  #: and larger ones are a lot to keep in memory, or to lose
+#: Columns whose values hardly come twice, and lie close to the one before: differences are written.
+ASCENDING: Final = ("after", "tick", "n", "time", "accepted")
+#: Columns in which a few values come again and again; declared attributes may be such, too. No dictionary is tried for
+#: the others, and none is kept that has grown beyond its limit: one with all values of a row group is read twice.
+REPEATING: Final = (
+    *("kind", "stream", "pubend", "incarnation", "topic", "publisher", "content_type"),
+    *("attributes.metadata", "tags.list.element", "reason"),
+)
+DICTIONARY_BYTES: Final = 128 << 10
 MISTYPED: Final = (
     b"holdfast.mistyped"  #: in the footer: how many values of which attributes have another type
 )
@@ -54,7 +63,13 @@ class FileWriter:
         self._variants = VariantReader()
         try:
             self._writer = pq.ParquetWriter(
-                self._path, arrow_schema(shape), compression="zstd", write_page_checksum=True
+                self._path,
+                arrow_schema(shape),
+                compression="zstd",
+                use_dictionary=[*REPEATING, *(f"a.{name}" for name in shape.attributes)],
+                dictionary_pagesize_limit=DICTIONARY_BYTES,
+                column_encoding=dict.fromkeys(ASCENDING, "DELTA_BINARY_PACKED"),
+                write_page_checksum=True,
             )
         except OSError as error:
             raise self._failed(error) from error
