@@ -23,9 +23,10 @@ from holdfast.bench.peers import (
     Size,
     all_peers,
 )
+from holdfast.bench.peers_bare import BareLoop
 from holdfast.bench.peers_evidence import Evidence
 from holdfast.bench.peers_nats import Nats
-from holdfast.bench.peers_peer import OnDisk, Peer
+from holdfast.bench.peers_peer import EVENT_BYTES, OnDisk, Peer
 from holdfast.bench.peers_process import is_in_memory
 from holdfast.bench.peers_report import NATS_UNSYNCED, fact_rows, left_out, peers_figures, peers_markdown
 from holdfast.cli.main import main
@@ -51,7 +52,8 @@ def test_a_peer_is_measured_under_every_workload(peer: Peer, tmp_path: Path) -> 
         (job, peer.name)
         for job in (PUBLISHING, AWAITED, FAN_OUT, WRITTEN, f"{LATENCY}, p50", f"{LATENCY}, p99")
     }
-    assert set(outcomes) == wanted | {(f"{LATENCY}, p{percent}", DISK) for percent in (50, 99)}
+    floors = {(f"{LATENCY}, p{percent}", floor) for percent in (50, 99) for floor in (DISK, BareLoop.name)}
+    assert set(outcomes) == wanted | floors
     assert all(len(outcome.runs) == TINY.repetitions for outcome in outcomes.values())
     assert all(value > 0 for outcome in outcomes.values() if outcome.job != WRITTEN for value in outcome.runs)
     assert fact.version[0].isdigit()
@@ -67,6 +69,19 @@ def test_peers_take_turns_in_one_run(tmp_path: Path) -> None:
     with Contest(peers, tmp_path, TINY) as contest:
         found = [outcome.variant for outcome in contest.publishing()]
     assert found == [peer.name for peer in peers] * 2, "for nobody, and for one who is away"
+
+
+def test_the_bare_loop_hands_on_what_it_has_on_disk(tmp_path: Path) -> None:
+    bare = BareLoop()
+    bare.start(tmp_path / "bare")
+    try:
+        assert len(bare.latencies_ns(400, 0.1)) == 40
+        published = bare.publish_pipelined(0.05, 64, is_awaited=False).events
+        (process, *_) = bare.process_ids()
+    finally:
+        bare.stop()
+    assert (tmp_path / "bare" / "events").stat().st_size == (40 + published) * EVENT_BYTES
+    assert not Path(f"/proc/{process}").exists()
 
 
 def test_whoever_was_started_is_ended_when_another_fails(tmp_path: Path) -> None:
@@ -111,6 +126,7 @@ OUTCOMES = [
     outcome(f"{LATENCY}, p50", DISK, 400),
     outcome(f"{LATENCY}, p50", "Holdfast", 1_500),
     outcome(f"{LATENCY}, p99", "Holdfast", 4_000),
+    outcome(f"{LATENCY}, p99", BareLoop.name, 1_600),
     outcome(f"{LATENCY}, p99", "honest", 8_000),
     outcome(f"{LATENCY}, p99", "hasty", 2_000),
     outcome(f"{LATENCY}, p99", "lying", 1_000),
@@ -126,6 +142,8 @@ def test_holdfast_is_held_against_the_best_peer_that_was_seen_to_sync() -> None:
     assert figures[f"{LATENCY}, p50 beyond a sync"].value == pytest.approx(1.1)
     assert figures[f"{LATENCY}, p50 beyond a sync"].verdict == "missed"
     assert figures[f"{LATENCY}, p99 over the lowest of a peer that syncs"].value == 0.5
+    assert figures[f"{LATENCY}, p99 over {BareLoop.name}"].value == 2.5
+    assert figures[f"{LATENCY}, p99 of {BareLoop.name} over the lowest of a peer that syncs"].value == 0.2
     assert figures[WRITTEN].verdict == "missed"
     assert FAN_OUT not in figures, "what was not measured is not promised"
 

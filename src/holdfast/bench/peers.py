@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.bench.network_outcome import Outcome, latency_outcomes
+from holdfast.bench.peers_bare import BareLoop
 from holdfast.bench.peers_evidence import Evidence, evidence
 from holdfast.bench.peers_holdfast import Holdfast
 from holdfast.bench.peers_holdfast_client import HoldfastClient
@@ -97,15 +98,16 @@ class Contest:
 
     def __init__(self, peers: Sequence[Peer], folder: Path, size: Size) -> None:
         self._peers = {peer.name: peer for peer in peers}
+        self._bare = BareLoop()
         self._folder = folder
         self._size = size
         self._stack = ExitStack()
 
     def __enter__(self) -> Contest:
         with self._stack:
-            for name, peer in self._peers.items():
+            for peer in (*self._peers.values(), self._bare):
                 self._stack.callback(peer.stop)
-                peer.start(self._home(name))
+                peer.start(self._home(peer.name))
             self._stack = self._stack.pop_all()
         return self
 
@@ -140,12 +142,13 @@ class Contest:
             )
 
     def latency(self) -> Iterator[Outcome]:
-        """From publishing to delivery at a steady rate, beside what the disk alone takes."""
-        found: dict[str, list[list[int]]] = {DISK: [], **{name: [] for name in self._peers}}
+        """From publishing to delivery at a steady rate, beside what the disk alone takes, and the least of a server."""
+        peers: dict[str, Peer] = {self._bare.name: self._bare, **self._peers}
+        found: dict[str, list[list[int]]] = {DISK: [], **{name: [] for name in peers}}
         for _ in range(self._size.repetitions):
             self._settle()
             found[DISK].append(self._disk_latencies_ns())
-            for name, peer in self._peers.items():
+            for name, peer in peers.items():
                 self._settle()
                 found[name].append(peer.latencies_ns(self._size.per_second, self._size.seconds))
         yield from latency_outcomes(LATENCY, found)

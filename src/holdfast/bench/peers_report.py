@@ -8,6 +8,7 @@ from holdfast.bench.figure import Figure, figure_rows, judged, machine, table_li
 from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_report import NETWORK_COLUMNS, network_rows
 from holdfast.bench.peers import AWAITED, DISK, FAN_OUT, LATENCY, PUBLISHING, WRITTEN, Fact
+from holdfast.bench.peers_bare import BareLoop
 from holdfast.bench.peers_holdfast import Holdfast
 from holdfast.bench.peers_holdfast_client import HoldfastClient
 from holdfast.bench.report import FIGURE_COLUMNS
@@ -51,17 +52,19 @@ class _Found:
         found = self._by_name.get((job, Holdfast.name))
         return None if found is None else found.value
 
-    def over(self, job: str, other: str) -> float | None:
-        own, its = self._by_name.get((job, Holdfast.name)), self._by_name.get((job, other))
+    def over(self, job: str, other: str, whose: str = Holdfast.name) -> float | None:
+        own, its = self._by_name.get((job, whose)), self._by_name.get((job, other))
         return None if own is None or its is None else own.over(its)
 
-    def over_best(self, job: str, best: Callable[[Iterable[float]], float]) -> float | None:
+    def over_best(
+        self, job: str, best: Callable[[Iterable[float]], float], whose: str = Holdfast.name
+    ) -> float | None:
         """Against the best of those that sync, and for latency, that deliver only then."""
         peers = [
             name for name, fact in self._others.items() if job != P99 or not fact.statement.delivers_sooner
         ]
         values = {found.value: name for name in peers if (found := self._by_name.get((job, name)))}
-        return self.over(job, values[best(values)]) if values else None
+        return self.over(job, values[best(values)], whose) if values else None
 
     def beyond_disk_ms(self) -> float | None:
         """How much longer than a sync a delivery takes, at the median."""
@@ -93,6 +96,15 @@ def peers_figures(outcomes: Sequence[Outcome], facts: Sequence[Fact]) -> list[Fi
         ),
         (f"{P50} beyond a sync", found.beyond_disk_ms(), "ms", 1, None, True),
         (f"{P99} over the lowest of a peer that syncs", found.over_best(P99, min), "×", 1, None, True),
+        (f"{P99} over {BareLoop.name}", found.over(P99, BareLoop.name), "×", None, None, True),
+        (
+            f"{P99} of {BareLoop.name} over the lowest of a peer that syncs",
+            found.over_best(P99, min, BareLoop.name) if found.own(P99) else None,
+            "×",
+            None,
+            None,
+            True,
+        ),
         (FAN_OUT, found.own(FAN_OUT), "deliveries/s", 500_000, 1_000_000, False),
         (WRITTEN, found.own(WRITTEN), "bytes/event", 900, None, True),
     ]
@@ -115,7 +127,8 @@ def peers_markdown(
         "socket to a durable subscriber's. Fan-out: a hundred durable subscribers who acknowledge, 25 of whom get each",
         "event. A run that loses, repeats or reorders an event fails. All are spoken to with raw sockets, Holdfast by",
         "its own client too. Bytes written are `write_bytes` of /proc/PID/io of the servers. One server or, of",
-        "Holdfast, one that logs and one for the subscribers of the fan-out.",
+        "Holdfast, one that logs and one for the subscribers of the fan-out. The bare loop reads, appends and syncs in",
+        "a thread, hands on, and does nothing else: less than that no broker in Python takes.",
         "",
         *table_lines(NETWORK_COLUMNS, network_rows(outcomes)),
         "",
