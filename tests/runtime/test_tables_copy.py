@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from holdfast.runtime import tables_copy
 from holdfast.runtime.real_store import TABLES_FILE
 from holdfast.runtime.tables_copy import TablesCopy
 from holdfast.storage.files import DiskFailed
@@ -163,3 +164,15 @@ def test_a_copy_is_made_in_memory_if_there_is_room(
     monkeypatch.setattr(shutil, "copyfile", seen)
     assert TablesCopy(tmp_path).read() is not None
     assert places == {is_in_memory}
+
+
+def test_what_the_killed_have_left_in_memory_is_removed_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_copy, "_MEMORY", tmp_path)
+    for name, age in (("holdfast-tables-old", 3_600), ("holdfast-tables-new", 1), ("another", 3_600)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / TABLES_FILE).touch()
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    TablesCopy(tmp_path / "broker")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["another", "holdfast-tables-new"]

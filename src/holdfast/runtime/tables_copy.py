@@ -16,6 +16,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -34,6 +35,8 @@ _SALT: Final = slice(16, 24)  #: in the log's header
 _SETTLED_NS: Final = 50_000_000
 _MEMORY: Final = Path("/dev/shm")  #: what is written there goes to no disk
 _ROOM: Final = 4  #: times as much must be free there: SQLite may write as much again, and others want some
+_PREFIX: Final = "holdfast-tables-"  #: of the folders of copies
+_LEFT_SECONDS: Final = 60.0  #: a copy lives for milliseconds: whoever made one that is older was killed
 
 #: What of two files has to be the same for their content to be: size and time of change.
 _Look = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -43,6 +46,7 @@ class TablesCopy:
     """The tables in a folder, as of the last time a copy succeeded."""
 
     def __init__(self, folder: Path) -> None:
+        _clear_memory()
         self._folder = folder
         self._seen: _Look | None = None
         self._tables: Mapping[str, Mapping[str, bytes]] | None = None
@@ -79,7 +83,7 @@ class TablesCopy:
 
     def _copied(self) -> Mapping[str, Mapping[str, bytes]] | None:
         """The rows; None if the log was begun anew while it was copied."""
-        with TemporaryDirectory(dir=self._place()) as copy:
+        with TemporaryDirectory(prefix=_PREFIX, dir=self._place()) as copy:
             before = self._salt()
             for name in (TABLES_FILE, _LOG):
                 if (self._folder / name).exists():
@@ -104,6 +108,14 @@ class TablesCopy:
                 return file.read(_SALT.stop)[_SALT]
         except FileNotFoundError:
             return b""
+
+
+def _clear_memory() -> None:
+    """Remove the copies that those have left in memory who were killed."""
+    for each in _MEMORY.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # it is somebody else's, or just gone
+            if time.time() - each.stat().st_mtime > _LEFT_SECONDS:
+                shutil.rmtree(each)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
