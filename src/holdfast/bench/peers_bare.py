@@ -8,7 +8,6 @@ a program it is that server: ``python -m holdfast.bench.peers_bare PORT FILE``.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import sys
 import threading
@@ -22,6 +21,7 @@ from holdfast.bench.peers_peer import EVENT_BYTES, OnDisk
 from holdfast.bench.peers_process import Server, free_port
 from holdfast.bench.peers_raw import RawPeer, Space
 from holdfast.runtime.loop import run
+from holdfast.storage.real_files import RealFiles
 
 __all__ = ["BareLoop"]
 
@@ -62,7 +62,7 @@ class BareLoop(RawPeer):
 
     def on_disk_statement(self) -> OnDisk:
         """As below."""
-        return OnDisk(True, 1, "appended with RWF_DSYNC, in a thread")
+        return OnDisk(True, 1, "appended and synced as by Holdfast, in a thread")
 
 
 def _dialled(port: int, what: bytes) -> socket.socket:
@@ -130,7 +130,7 @@ class _Connection(asyncio.Protocol):
             self._subscribers.remove(self._transport)
 
 
-async def _serve(port: int, path: str) -> None:
+async def _serve(port: int, path: Path) -> None:
     loop = asyncio.get_running_loop()
     waiting: SimpleQueue[_Waiting] = SimpleQueue()
     subscribers: list[asyncio.Transport] = []
@@ -142,12 +142,12 @@ async def _serve(port: int, path: str) -> None:
             publisher.write(ACKNOWLEDGED * (len(events) // EVENT_BYTES))
 
     def sync() -> None:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        files = RealFiles(path.parent)
         while True:
             taken = [waiting.get()]
             while not waiting.empty():
                 taken.append(waiting.get())
-            os.pwritev(file, [each.events for each in taken], -1, os.RWF_DSYNC)
+            files.append_stable(path.name, *(each.events for each in taken))
             loop.call_soon_threadsafe(hand_on, taken)
 
     threading.Thread(target=sync, daemon=True).start()
@@ -156,4 +156,4 @@ async def _serve(port: int, path: str) -> None:
 
 
 if __name__ == "__main__":
-    run(_serve(int(sys.argv[1]), sys.argv[2]))
+    run(_serve(int(sys.argv[1]), Path(sys.argv[2])))

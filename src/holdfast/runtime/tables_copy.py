@@ -24,6 +24,7 @@ from typing import Final
 from holdfast.errors import EnvironmentsFault
 from holdfast.runtime.real_store import TABLES_FILE
 from holdfast.storage.files import DiskFailed
+from holdfast.storage.real_files import RealFiles
 from holdfast.storage.real_tables import RealTables
 
 __all__ = ["TablesCopy"]
@@ -31,15 +32,10 @@ __all__ = ["TablesCopy"]
 ATTEMPTS: Final = 5
 _LOG: Final = f"{TABLES_FILE}-wal"
 _SALT: Final = slice(16, 24)  #: in the log's header
-#: A file that was changed less long ago may change again without getting another time: the kernel's has steps.
-_SETTLED_NS: Final = 50_000_000
 _MEMORY: Final = Path("/dev/shm")  #: what is written there goes to no disk
 _ROOM: Final = 4  #: times as much must be free there: SQLite may write as much again, and others want some
 _PREFIX: Final = "holdfast-tables-"  #: of the folders of copies
 _LEFT_SECONDS: Final = 60.0  #: a copy lives for milliseconds: whoever made one that is older was killed
-
-#: What of two files has to be the same for their content to be: size and time of change.
-_Look = tuple[tuple[int, int] | None, tuple[int, int] | None]
 
 
 class TablesCopy:
@@ -48,7 +44,8 @@ class TablesCopy:
     def __init__(self, folder: Path) -> None:
         _clear_memory()
         self._folder = folder
-        self._seen: _Look | None = None
+        self._files = RealFiles(folder, write=False)
+        self._seen: list[object] = []  #: the states of both files, when they were copied
         self._tables: Mapping[str, Mapping[str, bytes]] | None = None
         self.as_of = 0  #: what was saved by then is in what was read last; in nanoseconds since 1970
 
@@ -59,11 +56,11 @@ class TablesCopy:
         """
         problem: Exception | None = None
         for _ in range(ATTEMPTS):
-            at, look = time.time_ns(), self._look()
-            if look[0] is None:
+            at, look = time.time_ns(), [self._files.state(name) for name in (TABLES_FILE, _LOG)]
+            if self._files.size(TABLES_FILE) is None:
                 self.as_of = at
                 return None
-            if look == self._seen:
+            if look == self._seen and None not in look:
                 self.as_of = at
                 return self._tables
             try:
@@ -72,14 +69,11 @@ class TablesCopy:
                 problem = error  # perhaps they were changing
                 continue
             if found is not None:
-                self._seen, self._tables, self.as_of = look if _is_settled(look, at) else None, found, at
+                self._seen, self._tables, self.as_of = look, found, at
                 return found
         if self._tables is None:
             raise DiskFailed(TABLES_FILE, f"no copy could be read: {problem or 'it is written all the time'}")
         return self._tables
-
-    def _look(self) -> _Look:
-        return _stamp(self._folder / TABLES_FILE), _stamp(self._folder / _LOG)
 
     def _copied(self) -> Mapping[str, Mapping[str, bytes]] | None:
         """The rows; None if the log was begun anew while it was copied."""
@@ -95,7 +89,7 @@ class TablesCopy:
 
     def _place(self) -> Path | None:
         """Where the copy is made; None is where all that is temporary is."""
-        size = sum(stamp[0] for stamp in self._look() if stamp is not None)
+        size = sum(self._files.size(name) or 0 for name in (TABLES_FILE, _LOG))
         try:
             has_room = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _ROOM * size
         except OSError:
@@ -116,15 +110,3 @@ def _clear_memory() -> None:
         with suppress(OSError):  # it is somebody else's, or just gone
             if time.time() - each.stat().st_mtime > _LEFT_SECONDS:
                 shutil.rmtree(each)
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_size, found.st_mtime_ns
-
-
-def _is_settled(look: _Look, at: int) -> bool:
-    return all(stamp is None or stamp[1] < at - _SETTLED_NS for stamp in look)

@@ -35,9 +35,8 @@ __all__ = ["LogSettings", "SegmentLog"]
 
 RESERVE: Final = "reserve"
 RESERVE_BYTES: Final = 1 << 16  #: given up when the disk is full, so that the log can still be chopped
-SMALL_BYTES: Final = (
-    1 << 14
-)  #: room is prepared for commits that are no larger: their sync is most of what they take
+#: Room is prepared for commits that are no larger: their sync is most of what they take.
+SMALL_BYTES: Final = 1 << 14
 SEGMENT_BYTES_MAX: Final = 1 << 30
 
 
