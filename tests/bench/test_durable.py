@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from holdfast.bench import durable_filtering, durable_load
+from holdfast.bench import durable_filtering, durable_reception
 from holdfast.bench.durable import DURABLE_JOBS
 from holdfast.bench.durable_catch_up import ASKED_JOB, CATCH_UP_JOB, CURRENT_JOB, ONE, OUTAGE
 from holdfast.bench.durable_fan_out import FAN_OUT_JOB, NETWORK, SHORT, SUSTAINED, WRITTEN_JOB
 from holdfast.bench.durable_filtering import BYTES_JOB, CPU_JOB, FILTERING, ONE_LOG, WAYS
 from holdfast.bench.durable_latency import ALL_LOG, CHAIN, CHAIN_JOB, LATENCY_JOB, ONE_BROKER, RECEIPT, SYNC
-from holdfast.bench.durable_load import EVERYTHING, FIRST, DurableLoad, group_filter
+from holdfast.bench.durable_load import EVERYTHING, DurableLoad, group_filter
+from holdfast.bench.durable_pacer import Pacer
 from holdfast.bench.durable_process import BrokerProcess
 from holdfast.bench.durable_publishing import ACKNOWLEDGED, BARE_FILE, RAW, REAL
+from holdfast.bench.durable_reception import FIRST, Reception
 from holdfast.bench.durable_report import durable_figures, durable_markdown
 from holdfast.bench.durable_scale import DurableScale
 from holdfast.bench.durable_wire import PORTION, REJECTED, Publisher, Subscriber
 from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed
+from holdfast.clock import MILLISECOND
 from holdfast.messages.durable import Portion
 from holdfast.messages.publications import Batch, Publication, Rejected
 from holdfast.wire.frame import encode
@@ -147,7 +152,7 @@ def test_what_comes_out_of_order_or_for_somebody_else_fails_a_run(broker: Broker
 
 
 def test_what_does_not_come_fails_a_run(broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable_load, "STALL_SECONDS", 0.2)
+    monkeypatch.setattr(durable_reception, "STALL_SECONDS", 0.2)
     sink = subscribed(broker, group_filter(0), FIRST, 4)
     with DurableLoad(Publisher(broker.port, PUBLISHER), [sink], 1) as load:
         load.publish(64)
@@ -155,6 +160,37 @@ def test_what_does_not_come_fails_a_run(broker: BrokerProcess, monkeypatch: pyte
         sink.step = 8
         with pytest.raises(BenchFailed, match="1 subscribers miss something"):
             load.wait_current()
+
+
+def test_a_publisher_apart_says_when_it_sent_each_event(broker: BrokerProcess) -> None:
+    sink = subscribed(broker, EVERYTHING, FIRST, 1)
+    with Reception([sink]) as reception, Pacer(broker.port, 30) as pacer:
+        for _ in range(2):
+            began = time.monotonic_ns()
+            pacer.begin(1_000, 15)
+            latencies = reception.take(15, pacer.sent_at)
+            pacer.wait()
+            assert len(latencies) == 15
+            assert all(0 < latency < time.monotonic_ns() - began for latency in latencies)
+        sent = [pacer.sent_at[n] for n in range(FIRST, FIRST + 30)]
+        assert sent == sorted(set(sent))
+        assert sent[14] - sent[0] >= 13 * MILLISECOND
+
+
+def test_a_publisher_apart_that_fails_says_why(broker: BrokerProcess) -> None:
+    with Pacer(broker.port, 10) as pacer:
+        broker.kill()
+        pacer.begin(1_000, 10)
+        with pytest.raises(BenchFailed, match="publisher: "):
+            pacer.wait()
+
+
+def test_a_publisher_apart_that_has_gone_is_missed(broker: BrokerProcess) -> None:
+    with Pacer(broker.port, 10) as pacer:
+        (its,) = multiprocessing.active_children()
+        its.kill()
+        with pytest.raises(BenchFailed, match="publisher: it ended with status -9"):
+            pacer.wait()
 
 
 def portion(ticks: list[int], first: int, upto: int, lost_through: int = 0) -> memoryview:

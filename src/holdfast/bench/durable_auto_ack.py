@@ -12,8 +12,9 @@ from contextlib import ExitStack
 from itertools import pairwise
 from typing import Final
 
-from holdfast.bench.durable_load import EVERYTHING, FIRST, DurableLoad
+from holdfast.bench.durable_load import EVERYTHING, DurableLoad
 from holdfast.bench.durable_process import start_chain
+from holdfast.bench.durable_reception import FIRST
 from holdfast.bench.durable_scale import DurableScale
 from holdfast.bench.durable_wire import SAVED, Publisher, Subscriber
 from holdfast.bench.network_wire import PUBLISHER

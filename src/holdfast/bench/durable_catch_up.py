@@ -14,8 +14,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from holdfast.bench.durable_load import EVERYTHING, FIRST, DurableLoad, group_filter
+from holdfast.bench.durable_load import EVERYTHING, DurableLoad, group_filter
 from holdfast.bench.durable_process import BrokerProcess, start_chain
+from holdfast.bench.durable_reception import FIRST
 from holdfast.bench.durable_scale import DurableScale
 from holdfast.bench.durable_wire import Publisher, Subscriber
 from holdfast.bench.network_outcome import Outcome

@@ -2,7 +2,8 @@
 
 One broker at 800 events/s; a chain of five at the same rate (E1.1), with subscribers at its end only, and at all of
 its brokers, each of which then has a filtering log; and a publisher's broker with a subscribers' broker, a hundred
-subscribers, at 5,000 events/s. Turns are short and many: where the processes happen to lie moves a median.
+subscribers, at 5,000 events/s, where the publisher is a process of its own. Turns are short and many: where the
+processes happen to lie moves a median.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.bench.durable_bare import sync_latencies_ns
-from holdfast.bench.durable_load import EVERYTHING, FIRST, DurableLoad, subscribe_groups
+from holdfast.bench.durable_load import EVERYTHING, DurableLoad, subscribe_groups
+from holdfast.bench.durable_pacer import Pacer
 from holdfast.bench.durable_process import BrokerProcess, start_chain
+from holdfast.bench.durable_reception import FIRST, Reception
 from holdfast.bench.durable_scale import DurableScale
 from holdfast.bench.durable_wire import Publisher, Subscriber
 from holdfast.bench.network_outcome import Outcome, latency_outcomes
 from holdfast.bench.network_wire import PUBLISHER
-from holdfast.bench.network_workload import GROUPS
 
 __all__ = [
     "ALL_LOG",
@@ -99,12 +101,16 @@ def _to_all_at(hosts: list[BrokerProcess], first: BrokerProcess) -> DurableLoad:
 def offered(scale: DurableScale) -> Iterator[Outcome]:
     """A publisher's broker and a subscribers' broker, more events than single ones can be synced."""
     found: dict[str, list[list[int]]] = {PAIR: []}
+    turns = TURNS * scale.repetitions
+    events = max(1, round(OFFERED * scale.seconds))
     with ExitStack() as stack:
         folder = stack.enter_context(scale.data())
         phb, shb = start_chain(stack, folder, ("phb", "shb"))
         subscribers = subscribe_groups(shb.port, scale.subscribers)
-        load = DurableLoad(Publisher(phb.port, PUBLISHER), subscribers, scale.subscribers // GROUPS)
-        stack.callback(load.close)
-        for _ in range(scale.repetitions):
-            found[PAIR].append(load.run_paced(OFFERED, scale.seconds))
+        reception = stack.enter_context(Reception(subscribers))
+        pacer = stack.enter_context(Pacer(phb.port, turns * events))
+        for _ in range(turns):
+            pacer.begin(OFFERED, events)
+            found[PAIR].append(reception.take(events, pacer.sent_at))
+            pacer.wait()
     yield from latency_outcomes(OFFERED_JOB, found)

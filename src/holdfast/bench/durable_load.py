@@ -11,24 +11,22 @@ import random
 import select
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from holdfast.bench.durable_wire import Line, Publisher, Subscriber
-from holdfast.bench.network_load import STALL_SECONDS, Run
+from holdfast.bench.durable_reception import FIRST, Reception
+from holdfast.bench.durable_wire import Publisher, Subscriber
+from holdfast.bench.network_load import Run
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed, publish_body
-from holdfast.bench.network_workload import FIRST_NUMBER, GROUPS, SEED, order, padded
+from holdfast.bench.network_workload import GROUPS, SEED, order, padded
+from holdfast.bench.pace import read_until
 from holdfast.clock import SECOND
-from holdfast.messages.session import Heartbeat
 
-__all__ = ["AHEAD", "EVERYTHING", "FIRST", "WINDOW", "DurableLoad", "group_filter", "subscribe_groups"]
+__all__ = ["AHEAD", "EVERYTHING", "WINDOW", "DurableLoad", "group_filter", "subscribe_groups"]
 
 WINDOW: Final = 512  #: events that are not accepted
 AHEAD: Final = 8_192  #: events on their way to some subscriber
 FRAME_EVENTS: Final = 64  #: how many a publisher puts into one frame
 POOL: Final = 1_000
-FIRST: Final = FIRST_NUMBER  #: the first event's number; it is for group 0, the next one for group 1
-
 EVERYTHING: Final = "orders/#"
 
 
@@ -47,51 +45,28 @@ def subscribe_groups(port: int, count: int) -> list[Subscriber]:
     return found
 
 
-class DurableLoad:
-    """A publisher and subscribers, each of which may come and go; ``fan_out`` of them get each event."""
+class DurableLoad(Reception):
+    """A publisher, and subscribers, ``fan_out`` of which get each event."""
 
     def __init__(self, publisher: Publisher, subscribers: Sequence[Subscriber], fan_out: int) -> None:
+        super().__init__(subscribers)
         rng = random.Random(SEED)
-        self.next = FIRST  #: the number of the next event
         self.publisher = publisher
-        self.subscribers: list[Subscriber] = []
         self._pool = [padded(order(rng, i)) for i in range(POOL)]
         self._fan_out = fan_out
-        self._received = 0
-        self._epoll = select.epoll()
-        self._lines: dict[int, Line] = {}
         self._rest = b""  #: of a frame the socket has not taken whole
         self._wants_to_write = False
-        self._progress = 0  #: a number that grows with whatever is accepted or delivered
-        self._progressed = time.perf_counter()  #: when it last did
         self._add(publisher)
-        self.join(subscribers)
 
-    def _add(self, line: Line) -> None:
-        line.start()
-        self._lines[line.socket.fileno()] = line
-        self._epoll.register(line.socket, select.EPOLLIN)
-
-    def join(self, subscribers: Sequence[Subscriber]) -> None:
-        """Receive with these too."""
-        for subscriber in subscribers:
-            self._add(subscriber)
-        self.subscribers += subscribers
-
-    def leave(self, subscribers: Sequence[Subscriber]) -> None:
-        """These hang up."""
-        for subscriber in subscribers:
-            self._epoll.unregister(subscriber.socket)
-            del self._lines[subscriber.socket.fileno()]
-            self.subscribers.remove(subscriber)
-            subscriber.close()
-
-    def _begin(self) -> None:
-        """Whatever was before, it may take its time from now on; and nobody is taken for dead."""
-        self._progressed = time.perf_counter()
+    def _say_alive(self) -> None:
         if not self._rest:  # else the publisher is in the middle of a frame
-            for line in self._lines.values():
-                line.send(Heartbeat())
+            super()._say_alive()
+
+    def _come(self) -> int:
+        return super()._come() + self.publisher.upto
+
+    def _missing(self) -> str:
+        return f"everything is accepted up to {self.publisher.upto - FIRST + 1}, and {super()._missing()}"
 
     # The closed loop
 
@@ -154,21 +129,6 @@ class DurableLoad:
             mask = select.EPOLLIN | (select.EPOLLOUT if wanted else 0)
             self._epoll.modify(self.publisher.socket, mask)
 
-    def _read(self, timeout: float) -> None:
-        found = self._epoll.poll(timeout)
-        for descriptor, events in found:
-            if events & ~select.EPOLLOUT:
-                self._received += self._lines[descriptor].on_readable()
-        now, progress = time.perf_counter(), self._received + self.publisher.upto
-        if progress != self._progress:
-            self._progress, self._progressed = progress, now
-        elif now - self._progressed > STALL_SECONDS:
-            behind = [each.name for each in self.subscribers if each.due < self.next]
-            raise BenchFailed(
-                f"nothing came for {STALL_SECONDS:g} s: of {self.next - FIRST} events everything is accepted up to "
-                f"{self.publisher.upto - FIRST + 1}, and {len(behind)} subscribers miss something: {behind[:3]}"
-            )
-
     def wait_current(self) -> None:
         """Wait until everything is accepted, and everybody has everything.
 
@@ -181,17 +141,6 @@ class DurableLoad:
         while self.publisher.upto < self.next - 1 or self.is_behind():
             self._read(1.0)
 
-    def read_for(self, seconds: float) -> None:
-        """Only receive, for so long."""
-        self._begin()
-        until = time.perf_counter() + seconds
-        while (left := until - time.perf_counter()) > 0:
-            self._read(left)
-
-    def is_behind(self, events: int = 0) -> bool:
-        """Whether somebody misses more than so many of the events published."""
-        return any(each.due < self.next - events for each in self.subscribers)
-
     # Paced
 
     def run_paced(self, per_second: float, seconds: float) -> list[int]:
@@ -201,43 +150,29 @@ class DurableLoad:
         """
         upto = self.next + max(1, round(per_second * seconds))
         sent_at: dict[int, int] = {}
-        for line in self._lines.values():
-            line.sent_at, line.latencies_ns = sent_at, []
-        self.pace(per_second, lambda: self.next < upto, sent_at)
+        self._time(sent_at)
+        self.pace(per_second, lambda: self.next < upto, sent_at.__setitem__)
         self.wait_current()
-        for line in self._lines.values():
-            line.sent_at = None
-        return [latency for subscriber in self.subscribers for latency in subscriber.latencies_ns]
+        return self._timed()
 
     def pace(
-        self, per_second: float, may_go_on: Callable[[], bool], sent_at: dict[int, int] | None = None
+        self,
+        per_second: float,
+        may_go_on: Callable[[], bool],
+        note: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Publish events one by one at a steady rate, and receive what comes meanwhile."""
+        """Publish events one by one at a steady rate, and receive what comes meanwhile.
+
+        ``note`` gets each number, and when it is sent, in ns.
+        """
         self._begin()
         at = time.monotonic_ns()
         while may_go_on():
             at += round(SECOND / per_second)
             frame = self._frame(1)
-            while (wait := at - time.monotonic_ns()) > 0:
-                # epoll alone would round the time up to a whole millisecond
-                if select.select([self._epoll], [], [], wait / SECOND)[0]:
-                    self._read(0)
-            if sent_at is not None:
-                sent_at[self.next - 1] = time.monotonic_ns()
+            read_until(at, self._epoll, lambda: self._read(0))
+            if note is not None:
+                note(self.next - 1, time.monotonic_ns())
             self._rest = frame
             while not self._write():
                 self._read(0)
-
-    def close(self) -> None:
-        """Hang up."""
-        self._epoll.close()
-        for line in self._lines.values():
-            line.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -20,6 +20,7 @@ from holdfast.bench.network_outcome import Outcome, Scale, latency_outcomes
 from holdfast.bench.network_process import Measured
 from holdfast.bench.network_wire import RECEIVE_BYTES, BenchFailed
 from holdfast.bench.network_workload import Shape
+from holdfast.bench.pace import read_until
 from holdfast.clock import SECOND
 
 __all__ = ["CHAIN", "ECHO", "LATENCY", "ONE_HOP", "PLACED", "TURNS", "latency", "start_chain"]
@@ -94,21 +95,26 @@ def echo_paced(port: int, frames: Sequence[bytes], per_second: float, seconds: f
         epoll.register(connection, select.EPOLLIN)
         sent: list[tuple[int, int]] = []  # when, and how many bytes had been sent with it
         received = total = 0
+
+        def read() -> None:
+            nonlocal received
+            received += len(connection.recv(RECEIVE_BYTES))
+            _note(latencies, sent, received)
+
+        def poll_and_read() -> None:
+            epoll.poll(0)
+            read()
+
         at = time.monotonic_ns()
         for i in range(max(1, round(per_second * seconds))):
             at += round(SECOND / per_second)
-            while (wait := at - time.monotonic_ns()) > 0:
-                if select.select([epoll], [], [], wait / SECOND)[0]:
-                    epoll.poll(0)
-                    received += len(connection.recv(RECEIVE_BYTES))
-                    _note(latencies, sent, received)
+            read_until(at, epoll, poll_and_read)
             frame = frames[i % len(frames)]
             total += len(frame)
             sent.append((time.monotonic_ns(), total))
             connection.sendall(frame)
         while len(latencies) < len(sent):
-            received += len(connection.recv(RECEIVE_BYTES))
-            _note(latencies, sent, received)
+            read()
         epoll.close()
     return latencies
 

@@ -18,6 +18,7 @@ from typing import Final, Self
 from holdfast.bench.network_sink import Acknowledgements, Receiver, Sink
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed, RawConnection
 from holdfast.bench.network_workload import Segment, Workload
+from holdfast.bench.pace import read_until
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
 from holdfast.messages.session import Heartbeat
@@ -177,10 +178,7 @@ class Load:
         at = time.monotonic_ns()
         for frame, n in zip(frames, numbers, strict=True):
             at += every_ns
-            while (wait := at - time.monotonic_ns()) > 0:
-                # epoll alone would round the time up to a whole millisecond
-                if select.select([self._epoll], [], [], wait / SECOND)[0]:
-                    self._read(0)
+            read_until(at, self._epoll, lambda: self._read(0))
             sent_at[n] = time.monotonic_ns()
             self._rest = frame
             while not self._write():

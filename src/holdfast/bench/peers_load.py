@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from holdfast.bench.network_wire import RECEIVE_BYTES, BenchFailed
+from holdfast.bench.pace import read_until
 from holdfast.bench.peers_peer import EVENT_BYTES, Run
 from holdfast.clock import SECOND
 
@@ -189,10 +190,7 @@ class Load:
         at = time.monotonic_ns()
         for _ in range(max(1, round(per_second * seconds))):
             at += round(SECOND / per_second)
-            while (wait := at - time.monotonic_ns()) > 0:
-                # epoll alone would round the time up to a whole millisecond
-                if select.select([self._epoll], [], [], wait / SECOND)[0]:
-                    self._read(0)
+            read_until(at, self._epoll, lambda: self._read(0))
             self._sent_at[self._next] = time.monotonic_ns()
             self._publish(1)
         self._heard = time.perf_counter()

@@ -17,7 +17,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from holdfast.bench.durable_load import EVERYTHING, FIRST, DurableLoad
+from holdfast.bench.durable_load import EVERYTHING, DurableLoad
+from holdfast.bench.durable_reception import FIRST
 from holdfast.bench.durable_wire import Publisher, Subscriber
 from holdfast.bench.network_outcome import Outcome, latency_outcomes
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed
