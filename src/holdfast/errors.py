@@ -28,7 +28,6 @@
     │   ├── CannotListen        runtime/broker_process: an address that cannot be had
     │   ├── NoSpark             pipeline/spark_session: no Java, or a Spark that does not start
     │   ├── DiskFull, DiskFailed    storage/files: no room / nobody knows what was written
-    │   ├── NotTaken            storage/commits: records a log that is full, broken or closed has certainly not taken
     │   ├── NoLog, UnknownFormat, DamagedRecord, FileGone    storage: what a folder or a file of a log turned out to be
     │   ├── NotStable, Gap, CannotRead, ReaderUnreachable    pipeline/errors: between a log and a row
     │   ├── CannotPublish       pipeline/errors: rows that a broker does not have

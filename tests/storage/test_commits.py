@@ -6,9 +6,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from queue import Queue
 from random import Random
 
 import pytest
@@ -18,12 +16,10 @@ from log_fixtures import IDENTITY, contents, record, simulated, small_log
 
 from examples import examples
 from holdfast.simulator.disk import SimulatedDisk
-from holdfast.storage import commits as commits_module
 from holdfast.storage.block import InvalidBatch
-from holdfast.storage.commits import Commits, CommitState, NotTaken, Progress
+from holdfast.storage.commits import Commits, CommitState, Progress
 from holdfast.storage.files import DiskFailed, DiskFull
 from holdfast.storage.log import RESERVE, LogSettings, SegmentLog
-from holdfast.storage.real_commits import CommitThread
 from holdfast.storage.real_files import RealFiles
 
 
@@ -39,42 +35,25 @@ def test_everything_that_waits_shares_one_commit() -> None:
     assert list(contents(log.view)) == [1, 2, 3, 4, 5]
 
 
-def test_what_is_appended_during_a_commit_waits_for_the_next() -> None:
-    commits = Commits(small_log(simulated()))
-    commits.append([1], [b"a"])
-    assert commits.begin()
-    commits.append([2], [b"b"])
-    commits.carry_out()
-    assert commits.finish() == Progress(1, 1, CommitState.OPEN)
-    assert commits.log.last_index == 1
-    assert commits.commit() == Progress(2, 2, CommitState.OPEN)
-
-
 def test_a_failing_sync_is_final_even_when_the_disk_recovers() -> None:
     disk = simulated()
     commits = Commits(small_log(disk, LogSettings(1 << 20)))
     commits.append([1], [b"a"])
     commits.commit()
     commits.append([2], [b"b"])
-    commits.begin()
     commits.append([3], [b"c"])
     disk.is_failing = True
-    commits.carry_out()
-    progress = commits.finish()
-    assert (progress.stable, progress.decided, progress.state) == (1, 3, CommitState.FAILED)
+    progress = commits.commit()
+    assert progress == Progress(1, 3, CommitState.FAILED, commits.reason)
     assert "sync failed" in progress.reason
     disk.is_failing = False
     assert not commits.reopen()
-    with pytest.raises(NotTaken, match="sync failed") as refused:
-        commits.append([4], [b"d"])
-    assert refused.value.state is CommitState.FAILED
+    assert commits.state is CommitState.FAILED
     with pytest.raises(DiskFailed):
         commits.log.commit()
     with pytest.raises(DiskFailed):
         commits.log.chop(1)
     assert contents(commits.log.view) == {1: b"a"}, "reading goes on"
-    commits.become_closed()
-    assert commits.state is CommitState.FAILED
     commits.log.close()
     disk.crash()
     assert list(contents(small_log(disk).view)) == [1]
@@ -144,19 +123,15 @@ def full_disk(room: int) -> tuple[SimulatedDisk, Commits]:
 def test_a_full_disk_refuses_clearly_reads_on_and_heals(room: int) -> None:
     disk, commits = full_disk(room)
     commits.append([10], [b"x" * 100])
-    commits.begin()
     commits.append([11], [b"y" * 100])
-    commits.carry_out()
-    progress = commits.finish()
+    progress = commits.commit()
+    assert progress is not None
     if progress.state is CommitState.OPEN:
         assert room >= 168
         return
     assert progress == Progress(1, 3, CommitState.FULL, progress.reason)
     assert "no space left on the disk" in progress.reason
     assert contents(commits.log.view) == {1: b"first"}
-    with pytest.raises(NotTaken, match="no space left") as refused:
-        commits.append([12], [b"z"])
-    assert refused.value.state is CommitState.FULL
     assert not commits.reopen()
     disk.capacity += 1 << 30
     assert commits.reopen()
@@ -249,16 +224,6 @@ def test_indexes_start_again_after_what_was_refused() -> None:
     commits.append([2], [b""])
 
 
-def test_too_much_that_waits_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits_module, "WAITING_BYTES_MAX", 10)
-    commits = Commits(small_log(simulated()))
-    commits.append([1], [b"x" * 11])
-    with pytest.raises(NotTaken, match="more than 10 bytes wait for the disk"):
-        commits.append([2], [b"x"])
-    commits.commit()
-    commits.append([2], [b"x"])
-
-
 @examples(120)
 @given(seed=st.integers(0, 1000), choices=st.lists(st.integers(0, 9), max_size=40))
 def test_whatever_the_disk_does_only_what_is_stable_is_acknowledged(seed: int, choices: list[int]) -> None:
@@ -271,11 +236,9 @@ def test_whatever_the_disk_does_only_what_is_stable_is_acknowledged(seed: int, c
     for choice in choices:
         if choice <= 4:
             indexes = [index + 1 + i * choice for i in range(choice % 3 + 1)] if choice else [index + 1]
-            try:
-                position = commits.append(indexes, [record(i) for i in indexes])
-            except NotTaken:
-                assert commits.state is not CommitState.OPEN
+            if commits.state is not CommitState.OPEN:
                 continue
+            position = commits.append(indexes, [record(i) for i in indexes])
             batches[position] = {i: record(i) for i in indexes}
             index = indexes[-1]
         elif choice <= 6:
@@ -303,95 +266,6 @@ def test_whatever_the_disk_does_only_what_is_stable_is_acknowledged(seed: int, c
     if commits.state is not CommitState.FAILED:
         assert found == acknowledged
     assert list(log.damages) == []
-
-
-@pytest.fixture
-def real(tmp_path: Path) -> Iterator[RealFiles]:
-    with RealFiles(tmp_path / "log") as files:
-        yield files
-
-
-def test_a_thread_reports_in_order_and_its_log_is_all_there(real: RealFiles) -> None:
-    reports: Queue[Progress] = Queue()
-    thread = CommitThread(SegmentLog(real, IDENTITY, LogSettings(20_000)), reports.put)
-    last = 0
-    for i in range(500):
-        last = thread.append([3 * i + 1, 3 * i + 2], [record(i), b"y" * 50], time=i)
-    stable = 0
-    while stable < last:
-        progress = reports.get(timeout=30)
-        assert progress.state is CommitState.OPEN
-        assert stable < progress.stable == progress.decided
-        stable = progress.stable
-    thread.close()
-    with pytest.raises(NotTaken, match="the log is closed"):
-        thread.append([10_000], [b""])
-    found = contents(SegmentLog(real, IDENTITY).view)
-    assert list(found) == [n for i in range(500) for n in (3 * i + 1, 3 * i + 2)]
-
-
-def test_closing_writes_what_waits(real: RealFiles) -> None:
-    reports: list[Progress] = []
-    thread = CommitThread(SegmentLog(real, IDENTITY), reports.append)
-    for i in range(1, 50):
-        thread.append([i], [b"x"])
-    thread.close()
-    assert reports[-1].stable == 49
-    assert list(contents(SegmentLog(real, IDENTITY).view)) == list(range(1, 50))
-
-
-def test_a_thread_chops_between_commits(real: RealFiles) -> None:
-    chopped: Queue[int] = Queue()
-    reports: Queue[Progress] = Queue()
-    log = SegmentLog(real, IDENTITY, LogSettings(100))
-    thread = CommitThread(log, reports.put, chopped.put)
-    for i in range(1, 6):
-        thread.append([i], [b"x" * 100])
-        assert reports.get(timeout=30).stable == i
-    thread.chop(3)
-    assert chopped.get(timeout=30) == 3
-    assert list(contents(log.view)) == [4, 5]
-    assert len(log.view.segments) == 2
-    thread.close()
-
-
-class FailingFiles(RealFiles):
-    """Real files whose syncs begin to fail."""
-
-    is_failing = False
-
-    def sync(self, name: str) -> None:
-        if self.is_failing:
-            raise DiskFailed(name, "sync failed: Input/output error")
-        super().sync(name)
-
-    def append_stable(self, name: str, *pieces: bytes) -> None:
-        self.append(name, *pieces)
-        self.sync(name)
-
-
-@pytest.mark.parametrize("by_chopping", [False, True])
-def test_a_thread_whose_disk_fails_says_so_once_and_can_be_closed(tmp_path: Path, by_chopping: bool) -> None:
-    reports: Queue[Progress] = Queue()
-    with FailingFiles(tmp_path) as files:
-        thread = CommitThread(SegmentLog(files, IDENTITY), reports.put)
-        thread.append([1], [b"a"])
-        assert reports.get(timeout=30) == Progress(1, 1, CommitState.OPEN)
-        files.is_failing = True
-        if by_chopping:
-            thread.chop(1)
-        else:
-            thread.append([2], [b"b"])
-        progress = reports.get(timeout=30)
-        assert progress.state is CommitState.FAILED
-        assert progress.stable == 1
-        files.is_failing = False
-        with pytest.raises(NotTaken, match="sync failed"):
-            thread.append([3], [b"c"])
-        assert thread.state is CommitState.FAILED
-        assert "sync failed" in thread.reason
-        thread.close()
-        assert reports.empty()
 
 
 LIMITED = """

@@ -293,13 +293,11 @@ class Publishing(RuleBasedStateMachine):
 
     @rule()
     def sync(self) -> None:
-        if not self.commits.begin():
+        progress = self.commits.commit()
+        if progress is None:
             return
-        batches = self.commits.position
-        self.commits.carry_out()
-        progress = self.commits.finish()
         assert progress.state is CommitState.OPEN
-        assert progress.stable == batches
+        assert progress.stable == self.commits.position
         while self.pubend._appended:
             self._hear(self.pubend.on_stable()[1])
 
