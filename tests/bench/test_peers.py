@@ -178,7 +178,7 @@ def test_the_command_measures_what_is_asked_for(capsys: pytest.CaptureFixture[st
         pytest.skip(f"{tmp_path} is in memory")
     page = tmp_path / "page.md"
     asked = ["bench", "peers", "--peer", "as it comes", "--only", PUBLISHING, "--seconds", "0.02", "--json"]
-    assert main([*asked, "--folder", str(tmp_path), "--markdown", str(page)]) == 0
+    assert main([*asked, "--data", str(tmp_path), "--markdown", str(page)]) == 0
     *measured, fact = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert [(each["job"], each["variant"]) for each in measured] == [
         (job, NATS_UNSYNCED) for job in (PUBLISHING, AWAITED)
@@ -211,8 +211,8 @@ def test_whoever_is_not_installed_is_said_by_name(capsys: pytest.CaptureFixture[
             "--peer kafka: there is no such peer; expected some of Holdfast; Holdfast, its ",
         ),
         (["--seconds", "0"], "--seconds 0: expected from 0.01 to 60"),
-        (["--folder", "nowhere"], "--folder nowhere: there is no such folder"),
-        (["--folder", "/dev/shm"], "--folder /dev/shm is in memory, where a sync costs nothing"),
+        (["--data", "nowhere"], "--data nowhere: there is no such folder"),
+        (["--data", "/dev/shm"], "--data /dev/shm is in memory, where a sync costs nothing"),
         (["--markdown", "nowhere/page.md"], "--markdown nowhere/page.md: there is no folder nowhere"),
     ],
 )

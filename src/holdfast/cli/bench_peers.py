@@ -21,7 +21,7 @@ __all__ = ["add_peers"]
 
 
 def add_peers(benchmarks: Any) -> None:
-    """`holdfast bench peers [--only JOB] [--peer TEXT] [--seconds S] [--folder FOLDER] [--json] [--markdown FILE]`."""
+    """`holdfast bench peers [--only JOB] [--peer TEXT] [--seconds S] [--data FOLDER] [--json] [--markdown FILE]`."""
     peers = benchmarks.add_parser(
         "peers", help="durable publishing, latency and fan-out beside NATS, Redis, RabbitMQ and Mosquitto"
     )
@@ -33,7 +33,7 @@ def add_peers(benchmarks: Any) -> None:
     )
     peers.add_argument("--seconds", type=float, default=2.0, metavar="S", help="how long one run takes [2]")
     peers.add_argument(
-        "--folder",
+        "--data",
         type=Path,
         default=Path(tempfile.gettempdir()),
         metavar="FOLDER",
@@ -81,7 +81,7 @@ def run_peers(options: argparse.Namespace) -> int:
         with (
             terminated_like_interrupted(),
             progress(beside_output=not options.json) as shown,
-            tempfile.TemporaryDirectory(dir=options.folder, prefix="holdfast-peers-") as folder,
+            tempfile.TemporaryDirectory(dir=options.data, prefix="holdfast-peers-") as folder,
         ):
             task = shown.add_task("starting", total=len(names) + 1)
             with Contest(present, Path(folder), Size(seconds=options.seconds)) as contest:
@@ -119,11 +119,11 @@ def _check(options: argparse.Namespace, names: list[str], known: list[str]) -> N
         raise Failure(f"--seconds {options.seconds:g}: expected from 0.01 to 60")
     if options.markdown is not None and not options.markdown.parent.is_dir():
         raise Failure(f"--markdown {options.markdown}: there is no folder {options.markdown.parent}")
-    if not options.folder.is_dir():
-        raise Failure(f"--folder {options.folder}: there is no such folder")
-    if is_in_memory(options.folder):
+    if not options.data.is_dir():
+        raise Failure(f"--data {options.data}: there is no such folder")
+    if is_in_memory(options.data):
         raise Failure(
-            f"--folder {options.folder} is in memory, where a sync costs nothing; expected one on a disk"
+            f"--data {options.data} is in memory, where a sync costs nothing; expected one on a disk"
         )
 
 
