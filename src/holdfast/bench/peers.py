@@ -72,7 +72,7 @@ class Size:
     """How long and how large; the defaults are what is promised, tests use less."""
 
     seconds: float = 2.0  #: of one run
-    repetitions: int = 3
+    repetitions: int = 5
     subscribers: int = 100
     per_second: float = 800.0  #: events, where latency is measured
     evidence_seconds: float = 0.5
