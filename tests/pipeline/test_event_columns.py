@@ -19,7 +19,7 @@ from holdfast.events.packed import PackedEvent
 from holdfast.events.value import INT_MAX, INT_MIN, Value
 from holdfast.messages.publications import Publication
 from holdfast.storage.records import Records
-from holdfast.streams.pubend import record_of
+from holdfast.streams.records import record_of
 
 np = pytest.importorskip("numpy", reason="numpy is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")

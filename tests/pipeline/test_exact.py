@@ -24,7 +24,7 @@ from holdfast.pipeline.exact import NotExact, publication_of, rest_of
 from holdfast.pipeline.rows import RowBuilder
 from holdfast.pipeline.variant_reading import VariantReader
 from holdfast.storage.records import Records
-from holdfast.streams.pubend import record_of
+from holdfast.streams.records import record_of
 from strategies import events
 
 TICK = 1_794_796_159_317_585

@@ -30,7 +30,7 @@ from holdfast.pipeline.lake.feeding import LakeFeed
 from holdfast.pipeline.ranges import Ranges
 from holdfast.runtime.lake_process import LakeProcess
 from holdfast.runtime.priority import NICENESS, back_cores
-from holdfast.streams.pubend import read_record
+from holdfast.streams.records import read_record
 from holdfast.streams.store_lake import Lake, LakePage, LakeUnreadable
 
 

@@ -24,7 +24,7 @@ from holdfast.messages.publications import Publication
 from holdfast.pipeline import dividing, sieve
 from holdfast.pipeline.sieve import Sieve
 from holdfast.storage.records import Records
-from holdfast.streams.pubend import record_of
+from holdfast.streams.records import record_of
 
 ENGINES = dividing.engines()
 BIG = 2**53

@@ -38,7 +38,7 @@ from holdfast.storage.opening import NoLog
 from holdfast.storage.reader import LogReader
 from holdfast.storage.survey import Survey
 from holdfast.streams import epochs
-from holdfast.streams.pubend import read_record
+from holdfast.streams.records import read_record
 from holdfast.streams.storing import EventsRead
 
 ORDERS = Stream("orders", ("#",), guarantee=Guarantee.DURABLE)

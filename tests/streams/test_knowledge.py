@@ -16,7 +16,7 @@ from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, Items, Lost
 from holdfast.streams import knowledge as module
 from holdfast.streams.knowledge import KEEPING_BYTES, Contradiction, Knowledge
-from holdfast.streams.pubend import read_record, record_of
+from holdfast.streams.records import read_record, record_of
 from holdfast.streams.tick import BadItems, checked
 
 LAST: Final = 30

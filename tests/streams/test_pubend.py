@@ -34,9 +34,8 @@ from holdfast.streams.pubend import (
     Receipt,
     Refusal,
     Request,
-    read_record,
-    record_of,
 )
+from holdfast.streams.records import read_record, record_of
 
 NAMES = ("p", "q")
 

@@ -18,7 +18,7 @@ from holdfast.storage.files import DiskFailed
 from holdfast.storage.log import LogSettings
 from holdfast.storage.tables import Change
 from holdfast.streams.ends import PUBENDS
-from holdfast.streams.pubend import record_of
+from holdfast.streams.records import record_of
 from holdfast.streams.store import Lane
 from holdfast.streams.storing import EventsRead, ReadEvents
 

@@ -32,7 +32,8 @@ from holdfast.storage.real_files import RealFiles
 from holdfast.storage.real_tables import RealTables
 from holdfast.storage.tables import Change
 from holdfast.streams.ends import EVENTS, LEASES, PUBENDS, Leased, folder_of
-from holdfast.streams.pubend import Kept, record_of
+from holdfast.streams.pubend import Kept
+from holdfast.streams.records import record_of
 
 __all__ = ["ATTRIBUTES", "STREAM", "StoredStream", "stored_stream"]
 

@@ -19,7 +19,7 @@ from holdfast.pipeline.exact import rest_of, rests_of
 from holdfast.pipeline.variant import VariantEncoder
 from holdfast.pipeline.variant_columns import matrix_rows
 from holdfast.storage.records import Records
-from holdfast.streams.pubend import read_records
+from holdfast.streams.records import read_records
 
 __all__ = ["EventColumns"]
 

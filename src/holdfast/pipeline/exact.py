@@ -21,7 +21,7 @@ from holdfast.events.packed import PackedEvent
 from holdfast.events.value import Value
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Tick
-from holdfast.streams.pubend import record_of
+from holdfast.streams.records import record_of
 
 __all__ = ["NotExact", "publication_of", "rest_of", "rests_of"]
 

@@ -31,7 +31,7 @@ from holdfast.pipeline.ranges import Ranges
 from holdfast.pipeline.requests import ReachAnswer, ReachRequest, ReadRequest, RecordsRequest
 from holdfast.pipeline.sieve import Sieve
 from holdfast.storage.records import Records
-from holdfast.streams.pubend import read_records
+from holdfast.streams.records import read_records
 
 __all__ = ["NO_EVENT", "Events", "Portion", "reach", "read_portion"]
 

@@ -38,9 +38,6 @@ __all__ = [
     "Receipt",
     "Refusal",
     "Request",
-    "read_record",
-    "read_records",
-    "record_of",
 ]
 
 #: Of so many runs of events, of all publishers together, it is remembered where they stand; what is older was
@@ -384,30 +381,3 @@ def _runs(publications: Sequence[Publication], *, is_one_publishers: bool) -> It
             yield at, i - at
             at = i
     yield at, len(publications) - at
-
-
-# Records
-
-_encode: Final = msgspec.msgpack.Encoder().encode
-_decoder: Final = msgspec.msgpack.Decoder(Publication)
-
-
-def record_of(publication: Publication) -> bytes:
-    """How an event stands in the log."""
-    return _encode(publication)
-
-
-def read_record(record: bytes) -> Publication:
-    """An event from the log.
-
-    :raises msgspec.DecodeError: if it is none.
-    """
-    return _decoder.decode(record)
-
-
-def read_records(records: Sequence[bytes]) -> list[Publication]:
-    """Many of them.
-
-    :raises msgspec.DecodeError: if one is none.
-    """
-    return list(map(_decoder.decode, records))

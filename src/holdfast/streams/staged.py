@@ -18,7 +18,7 @@ from holdfast.messages.staging import Epoch
 from holdfast.messages.ticks import Tick
 from holdfast.storage.block import Batch
 from holdfast.storage.view import LogView
-from holdfast.streams.pubend import read_record
+from holdfast.streams.records import read_record
 from holdfast.streams.storing import StagedRun
 
 __all__ = ["Whose", "read_whose", "runs_in", "weight", "whose_record"]

@@ -23,7 +23,7 @@ from holdfast.storage.commits import REOPEN_BYTES, Commits, CommitState
 from holdfast.storage.files import DiskFailed, DiskFull, Files
 from holdfast.storage.log import LogSettings, SegmentLog
 from holdfast.storage.view import LogView
-from holdfast.streams.pubend import read_record, record_of
+from holdfast.streams.records import read_record
 from holdfast.streams.storing import (
     STAGED,
     AppendEvents,
@@ -146,7 +146,7 @@ class EventsLane:
         if not commits.reopen():
             self._refuse(pubend, commits.reason, inputs, is_final=commits.state is CommitState.FAILED)
             return None
-        commits.append(ticks, list(map(record_of, effect.publications)), time=ticks[-1] * 1_000)
+        commits.append(ticks, effect.records, time=ticks[-1] * 1_000)
         return entry
 
     def _commit(self, pubend: str, entry: PubendLog, inputs: list[DiskInput]) -> None:

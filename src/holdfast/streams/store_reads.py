@@ -24,7 +24,8 @@ from holdfast.storage.block import Batch
 from holdfast.storage.damage import Damage
 from holdfast.storage.files import DiskFailed
 from holdfast.storage.view import LogView
-from holdfast.streams.pubend import RELEASED, read_record
+from holdfast.streams.pubend import RELEASED
+from holdfast.streams.records import read_record
 from holdfast.streams.store_events import DAMAGED, PubendLog
 from holdfast.streams.storing import EventsRead, ReadEvents
 

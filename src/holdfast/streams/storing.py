@@ -21,6 +21,7 @@ from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import Lost, Tick
 from holdfast.storage.filtering_log import Reading
 from holdfast.storage.tables import Change
+from holdfast.streams.records import record_of
 
 __all__ = [
     "STAGED",
@@ -71,6 +72,11 @@ class AppendEvents:
     ticks: Sequence[Tick]
     publications: Sequence[Publication]
     refusals: int  #: how many ``EventsRefused`` of this pubend the core has heard of
+    #: What is to be written, made here: who asks has just read the events, and who writes them is another processor.
+    records: Sequence[bytes] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", list(map(record_of, self.publications)))
 
 
 @dataclass(frozen=True, slots=True)

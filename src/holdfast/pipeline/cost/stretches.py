@@ -20,7 +20,7 @@ from holdfast.events.packed import pack, unpack
 from holdfast.messages.ticks import Lost, Tick
 from holdfast.pipeline.cost.tally import Sample
 from holdfast.pipeline.ranges import Ranges
-from holdfast.streams.pubend import read_record
+from holdfast.streams.records import read_record
 
 if TYPE_CHECKING:
     from holdfast.pipeline.reading import Task
