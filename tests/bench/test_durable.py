@@ -17,7 +17,17 @@ from holdfast.bench.durable import DURABLE_JOBS
 from holdfast.bench.durable_catch_up import ASKED_JOB, CATCH_UP_JOB, CURRENT_JOB, ONE, OUTAGE
 from holdfast.bench.durable_fan_out import FAN_OUT_JOB, NETWORK, SHORT, SUSTAINED, WRITTEN_JOB
 from holdfast.bench.durable_filtering import BYTES_JOB, CPU_JOB, FILTERING, ONE_LOG, WAYS
-from holdfast.bench.durable_latency import ALL_LOG, CHAIN, CHAIN_JOB, LATENCY_JOB, ONE_BROKER, RECEIPT, SYNC
+from holdfast.bench.durable_latency import (
+    ALL_LOG,
+    CHAIN,
+    CHAIN_JOB,
+    LATENCY_JOB,
+    OFFERED_JOB,
+    ONE_BROKER,
+    PAIR,
+    RECEIPT,
+    SYNC,
+)
 from holdfast.bench.durable_load import EVERYTHING, DurableLoad, group_filter
 from holdfast.bench.durable_pacer import Pacer
 from holdfast.bench.durable_process import BrokerProcess
@@ -98,7 +108,8 @@ def test_fan_out_is_measured_with_what_the_network_writes_for_an_event(tiny: Dur
 
 @pytest.mark.long
 def test_the_offered_load_is_measured(tiny: DurableScale) -> None:
-    assert len(run("offered", tiny)) == 2
+    percents = [f"{OFFERED_JOB}, p{percent}" for percent in (50, 99)]
+    assert set(run("offered", tiny)) == {(job, variant) for job in percents for variant in (SYNC, PAIR)}
 
 
 def test_the_filtering_log_writes_a_fraction_of_what_event_logs_do(

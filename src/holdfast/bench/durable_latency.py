@@ -100,7 +100,7 @@ def _to_all_at(hosts: list[BrokerProcess], first: BrokerProcess) -> DurableLoad:
 
 def offered(scale: DurableScale) -> Iterator[Outcome]:
     """A publisher's broker and a subscribers' broker, more events than single ones can be synced."""
-    found: dict[str, list[list[int]]] = {PAIR: []}
+    found: dict[str, list[list[int]]] = {SYNC: [], PAIR: []}
     turns = TURNS * scale.repetitions
     events = max(1, round(OFFERED * scale.seconds))
     with ExitStack() as stack:
@@ -110,6 +110,7 @@ def offered(scale: DurableScale) -> Iterator[Outcome]:
         reception = stack.enter_context(Reception(subscribers))
         pacer = stack.enter_context(Pacer(phb.port, turns * events))
         for _ in range(turns):
+            found[SYNC].append(sync_latencies_ns(folder, PER_SECOND, scale.seconds / 2))
             pacer.begin(OFFERED, events)
             found[PAIR].append(reception.take(events, pacer.sent_at))
             pacer.wait()
