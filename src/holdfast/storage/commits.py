@@ -74,7 +74,7 @@ class Commits:
 
     def commit(self) -> Progress | None:
         """Write and sync all that waits, and say what has become of it; None if nothing did."""
-        waiting = self._waiting
+        waiting = self._take_waiting()
         if not waiting:
             return None
         error: DiskFull | DiskFailed | None = None
@@ -86,16 +86,15 @@ class Commits:
             error = raised
         last = self.log.last_index
         stable = self.position - sum(batch.indexes[-1] > last for batch in waiting)
-        self._waiting = []
-        self.waiting_bytes = 0
         return Progress(stable, stable, self.state) if error is None else self._stop(error, stable)
 
     def fail(self, failure: DiskFailed) -> Progress:
         """The log has failed between two commits: what waits is not written any more."""
-        stable = self.position - len(self._waiting)
-        self._waiting = []
-        self.waiting_bytes = 0
-        return self._stop(failure, stable)
+        return self._stop(failure, self.position - len(self._take_waiting()))
+
+    def _take_waiting(self) -> list[Batch]:
+        waiting, self._waiting, self.waiting_bytes = self._waiting, [], 0
+        return waiting
 
     def _stop(self, error: DiskFull | DiskFailed, stable: int) -> Progress:
         self.state = CommitState.FULL if isinstance(error, DiskFull) else CommitState.FAILED
