@@ -10,9 +10,8 @@ import signal
 from collections.abc import Iterator, Mapping, MutableSequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from types import TracebackType
-from typing import Self
 
+from holdfast.bench.closing import Closing
 from holdfast.bench.durable_load import DurableLoad
 from holdfast.bench.durable_reception import FIRST
 from holdfast.bench.durable_wire import Publisher
@@ -21,7 +20,7 @@ from holdfast.bench.network_wire import PUBLISHER, BenchFailed
 __all__ = ["Pacer"]
 
 
-class Pacer:
+class Pacer(Closing):
     """The publisher at a broker, seen from the one who measures; it has so many events at most."""
 
     def __init__(self, port: int, events_max: int) -> None:
@@ -55,14 +54,6 @@ class Pacer:
         """End it, and wait until it has."""
         self._answers.close()
         self._process.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _SentAt(Mapping[int, int]):

@@ -11,9 +11,9 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
+from holdfast.bench.closing import Closing
 from holdfast.bench.network_wire import BenchFailed
 
 __all__ = ["BrokerProcess", "Usage", "start_chain"]
@@ -34,7 +34,7 @@ class Usage(NamedTuple):
         return Usage(self.cpu_seconds - before.cpu_seconds, self.written_bytes - before.written_bytes)
 
 
-class BrokerProcess:
+class BrokerProcess(Closing):
     """``python -m holdfast.bench.durable_node NAME DATA ARGUMENTS``, from its first line of output to its end."""
 
     def __init__(self, name: str, data: Path, *arguments: str, module: str = NODE) -> None:
@@ -114,14 +114,6 @@ class BrokerProcess:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def start_chain(stack: ExitStack, folder: Path, names: Sequence[str], *arguments: str) -> list[BrokerProcess]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from holdfast.bench.closing import Closing
 from holdfast.bench.durable_wire import Line, Subscriber
 from holdfast.bench.network_load import STALL_SECONDS
 from holdfast.bench.network_wire import BenchFailed
@@ -22,7 +22,7 @@ __all__ = ["FIRST", "Reception"]
 FIRST: Final = FIRST_NUMBER  #: the first event's number; it is for group 0, the next one for group 1
 
 
-class Reception:
+class Reception(Closing):
     """Some subscribers, each of which may come and go; all events before ``next`` are for them, each for its own."""
 
     def __init__(self, subscribers: Sequence[Subscriber]) -> None:
@@ -117,11 +117,3 @@ class Reception:
         self._epoll.close()
         for line in self._lines.values():
             line.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -12,9 +12,9 @@ import select
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from holdfast.bench.closing import Closing
 from holdfast.bench.network_sink import Acknowledgements, Receiver, Sink
 from holdfast.bench.network_wire import PUBLISHER, BenchFailed, RawConnection
 from holdfast.bench.network_workload import Segment, Workload
@@ -49,7 +49,7 @@ class Run:
         return self.deliveries / self.seconds
 
 
-class Load:
+class Load(Closing):
     """A publisher and the subscribers of a workload; sinks may listen elsewhere than the publisher publishes."""
 
     def __init__(self, workload: Workload, port: int, sink_port: int | None = None) -> None:
@@ -203,11 +203,3 @@ class Load:
         self._epoll.close()
         for connection in (self._publisher, *self.subscribers):
             connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from holdfast.bench.closing import Closing
 from holdfast.bench.network_wire import BenchFailed
 
 __all__ = ["Measured"]
@@ -15,7 +15,7 @@ __all__ = ["Measured"]
 STOP_SECONDS: Final = 20.0
 
 
-class Measured:
+class Measured(Closing):
     """``python -m holdfast.bench.network_node ARGUMENTS``, from its first line of output to its end."""
 
     def __init__(self, *arguments: str) -> None:
@@ -63,11 +63,3 @@ class Measured:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
