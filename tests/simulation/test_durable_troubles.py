@@ -197,6 +197,26 @@ def test_a_pubend_that_came_while_a_subscriber_was_away_is_read_at_another_broke
     assert done.got("mine") == list(range(1, 51))
 
 
+def test_a_pubend_that_came_meanwhile_is_read_at_its_broker_though_that_reaches_nobody() -> None:
+    """Somebody reads there already: everything is in place, and confirmed, at once."""
+    done = run(
+        chain(2, ("p", "publisher", 0), ("u", "subscriber", 1), ("v", "subscriber", 0)),
+        f"""{MINE}Subscriber v Subscribe a As hers
+        Wait 500
+        Subscriber u Disconnect
+        Publisher p Publish 50 Ontopic a Interval 10
+        Wait 1000
+        Cut b0 b1
+        Wait 1000
+        Subscriber u Reconnect On s0
+        Wait 5000
+        Heal b0 b1
+        {END}""",
+    )
+    assert done.got("mine") == list(range(1, 51))
+    assert not done.gaps("mine")
+
+
 @pytest.mark.parametrize("pubends", [1, 3])
 def test_publishers_of_a_broker_share_its_pubends_and_each_stays_in_order(pubends: int) -> None:
     publishers = [(f"p{i}", "publisher", 0) for i in range(5)]

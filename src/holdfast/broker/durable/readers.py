@@ -137,6 +137,7 @@ class Readers:
         """Whoever presents a name reads from now on, and nobody else does."""
         assert resume.durable is not None
         reader, elsewhere = self._find(resume.durable)
+        is_new = reader is None
         if reader is None:
             left = self.durable.get(resume.durable)
             if left is not None:  # from before it moved away
@@ -150,6 +151,9 @@ class Readers:
             self._unseat(reader)
         self._seat(reader, port, subscription.number, resume)
         reader.presented = presented
+        if is_new:  # not before: where nobody else can be reached it is confirmed at once, and begins
+            self._network.spread(reader)
+            self._network.direct(reader)
 
     def _create(self, name: str, filter: Filter, elsewhere: Interest | None) -> Reader:
         epoch, moved_from = self._network.clock, {}
@@ -159,7 +163,6 @@ class Readers:
         reader = Reader(self._next_number(), filter, Durable(name, epoch), self._network.new_id())
         reader.moved_from = moved_from
         self._add(reader)
-        self._network.spread(reader)
         return reader
 
     def ahead(self, resume: Resume) -> str | None:
