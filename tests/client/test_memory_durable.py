@@ -90,6 +90,21 @@ async def test_r1_32_it_goes_on_at_another_broker() -> None:
 
 
 @scenario
+async def test_at_a_broker_that_is_alone_a_new_one_begins_where_it_wants_though_others_read_there() -> None:
+    """The network knows the subscription at once, and the pubend as well."""
+    with memory.Network("alone", brokers=1, streams=STREAMS) as net:
+        async with (
+            holdfast.connect(net.url, name="p") as p,
+            holdfast.connect(net.url, name="s") as s,
+            s.subscribe("orders/#") as others,
+        ):
+            await publish(p, 1, 2)
+            await take(others, 2)
+            async with s.subscribe("orders/#", durable="d", start="earliest") as items:
+                assert numbers(await take(items, 2)) == [1, 2]
+
+
+@scenario
 async def test_automatic_commits_are_all_there_after_leaving() -> None:
     with network("by-the-way") as net:
         async with (
