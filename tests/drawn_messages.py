@@ -122,7 +122,8 @@ refusals = st.lists(st.builds(Rejected, numbers, names, names), max_size=3).map(
 ways = names, names  # of a letter: to whom, from whom
 durables = st.none() | st.builds(Durable, names, counts)
 tokens = st.none() | st.dictionaries(names, st.tuples(counts, counts), max_size=3)
-resumes = st.none() | st.builds(Resume, numbers, st.none() | names, st.none() | ticks, tokens)
+consumed = st.none() | st.dictionaries(names, ticks, max_size=3)
+resumes = st.none() | st.builds(Resume, numbers, st.none() | names, st.none() | ticks, tokens, consumed)
 
 
 def ascending(count: int) -> st.SearchStrategy[list[int]]:
@@ -212,6 +213,9 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
         *ways,
         names,
         st.none() | st.dictionaries(names, st.builds(Stand, ticks, ticks, ticks), max_size=3),
+        counts,
+        counts,
+        names,
     ),
     Moved: st.builds(Moved, *ways, names, counts),
     MovedTaken: st.builds(MovedTaken, *ways, names, counts),

@@ -115,7 +115,8 @@ def token(draw: Random) -> dict[str, tuple[int, int]] | None:
 def resume(draw: Random) -> Resume | None:
     """How a client may want to go on."""
     name, start = draw.choice((None, text(draw))), draw.choice((None, number(draw)))
-    return draw.choice((None, Resume(number(draw), name, start, token(draw))))
+    consumed = draw.choice((None, {}, {pubend(draw): number(draw) for _ in range(3)}))
+    return draw.choice((None, Resume(number(draw), name, start, token(draw), consumed)))
 
 
 #: One of each kind.
@@ -138,7 +139,9 @@ DURABLE: dict[type, Callable[[Random], Message]] = {
     Resign: lambda draw: Resign(*letter(draw), pubend(draw), number(draw)),
     Claim: lambda draw: Claim(*letter(draw), pubend(draw), number(draw)),
     Fetch: lambda draw: Fetch(*letter(draw), text(draw)),
-    Fetched: lambda draw: Fetched(*letter(draw), text(draw), _stands(draw)),
+    Fetched: lambda draw: Fetched(
+        *letter(draw), text(draw), _stands(draw), number(draw), number(draw), text(draw)
+    ),
     Moved: lambda draw: Moved(*letter(draw), text(draw), number(draw)),
     MovedTaken: lambda draw: MovedTaken(*letter(draw), text(draw), number(draw)),
     Portion: _portion,

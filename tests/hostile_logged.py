@@ -102,7 +102,9 @@ def reader(draw: Random, clock: int) -> list[Message]:
         }
         start = draw.choice((None, None, tick(draw, clock), impossible(draw)))
         durable = draw.choice((None, f"kept {draw.randrange(20)}"))
-        resume = Resume(draw.choice((0, 1, 10**6, number(draw))), durable, start, draw.choice((None, places)))
+        consumed = {each: draw.choice((place[1], tick(draw, clock))) for each, place in places.items()}
+        credit, token = draw.choice((0, 1, 10**6, number(draw))), draw.choice((None, places))
+        resume = Resume(credit, durable, start, token, draw.choice((None, consumed)))
         said.append(Subscribe(each, draw.choice(FILTERS), (Element(name, 1, each.number),), None, resume))
     for _ in range(draw.randrange(8)):
         n = draw.choice((1, 2, 3, 99))
@@ -185,7 +187,9 @@ def _writing(draw: Random, clock: int) -> list[Message]:
         Resign(to, origin, pubend, n),
         Claim(to, origin, pubend, draw.choice((at, impossible(draw)))),
         Fetch(to, origin, name),
-        Fetched(to, origin, name, draw.choice((None, {}, {pubend: stand}))),
+        Fetched(
+            to, origin, name, draw.choice((None, {}, {pubend: stand})), number(draw), number(draw), origin
+        ),
         Moved(to, origin, name, draw.choice((at, impossible(draw)))),
         MovedTaken(to, origin, name, at),
         Requests(to, origin, pubend, [draw.choice((-1, 0, each.n - 1)) for each in batch], Batch(batch)),

@@ -86,7 +86,8 @@ class Soaked:
             pytest = ["-m", "pytest", "-q", "-x", f"--hypothesis-seed={seed}", self.what]
             return pytest, {"HOLDFAST_EXAMPLES": str(self.chunk)}
         if self.what.startswith("tests/"):
-            return [self.what, str(self.chunk), str(seed)], {}
+            script, *options = self.what.split()
+            return [script, str(self.chunk), str(seed), *options], {}
         return [*self.what.split(), "--seed", str(self.done), "--count", str(self.chunk)], {}
 
 
@@ -106,6 +107,7 @@ def everything() -> list[Soaked]:
     real = "tests/real_overlay.py"
     durable = "tests/real_durable.py"
     logged = "-m holdfast.simulator.durable_swarm"
+    names = "tests/names_swarm.py"
     planted, bare = "tests/large_planted.py", "tests/bare_cluster.py"
     lies = "tests/fuzz_durable_campaign.py"
     spark = "tests/real_pipeline.py"
@@ -142,6 +144,8 @@ def everything() -> list[Soaked]:
         Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),
         Soaked("durable networks with faults: exactly once, in order", f"{logged} --faults", 10_000, 100),
         Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 4_000, 40),
+        Soaked("many clients under few durable names: one reads, and all of it", names, 4_000, 80),
+        Soaked("and with faults: nothing is lost, nothing stays behind", f"{names} --faults", 8_000, 160),
         Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),
         Soaked("and with faults: nothing that was owed is missing", f"{logged} --lake --faults", 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),

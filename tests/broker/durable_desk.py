@@ -265,11 +265,12 @@ class Desk(ByHand):
         credit: int = 1_000,
         start: Tick | None = None,
         token: Mapping[str, Tick] | None = None,
+        consumed: Mapping[str, Tick] | None = None,
         incarnation: int = 1,
     ) -> list[Message]:
         """A client wants to read; what it hears at once."""
         places = None if token is None else {pubend: (1, tick) for pubend, tick in token.items()}
-        resume = Resume(credit, durable, start, places)
+        resume = Resume(credit, durable, start, places, None if consumed is None else dict(consumed))
         wish = Subscribe(SubscriptionId(name, incarnation, number), filter, (), None, resume)
         return self.say(connection, wish)
 

@@ -135,6 +135,24 @@ async def test_nobody_waits_for_a_commit_that_will_have_no_answer() -> None:
     assert not any(isinstance(each, inputs.EndSubscription) for each in port.heard)
 
 
+@scenario
+async def test_who_leaves_while_another_takes_over_waits_for_no_answer() -> None:
+    """What its core had before it was asked to end it, the application has not heard yet."""
+    port = LoggedPort()
+    async with port.connect() as network:
+        async with asyncio.timeout(5), network.subscribe("a", durable="d"):
+            port.confirms = False  # nothing is left to be ended
+            asyncio.get_running_loop().call_later(0.01, port.say, effects.Ousted(1, "read by other"))
+        port.confirms = True
+        async with network.subscribe("a", durable="e") as items:
+            port.confirms = False
+            ending = asyncio.create_task(items.unsubscribe())
+            await turns()
+            port.say(effects.Ousted(2, "read by other"))
+            with pytest.raises(TakenOver, match="'e': read by other"):
+                await ending
+
+
 # By the way
 
 

@@ -8,6 +8,7 @@ event, a silence or a gap, and what is told is true.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -200,9 +201,9 @@ class Forgetful(Reading):
 class Greedy(Reading):
     """Asks for a whole buffer after each interruption, whatever waits."""
 
-    def resume(self) -> Resume:
+    def resume(self, consumed: Mapping[str, int]) -> Resume:
         self._room, room = 0, self._room
-        resume = super().resume()
+        resume = super().resume(consumed)
         self._room = room
         return resume
 
@@ -229,10 +230,10 @@ class Quiet(Reading):
 class Hasty(Reading):
     """Presents itself farther than it has come."""
 
-    def resume(self) -> Resume:
+    def resume(self, consumed: Mapping[str, int]) -> Resume:
         for pubend, place in list(self._places.items()):
             self._places[pubend] = place._replace(tick=place.tick + 1)
-        return super().resume()
+        return super().resume(consumed)
 
 
 @pytest.mark.parametrize("broken", [Forgetful, Greedy, Stingy, Quiet, Hasty])

@@ -68,7 +68,7 @@ def test_r1_8_after_an_interruption_it_goes_on_where_it_stood() -> None:
     world.say(portion(101, 105, upto=110))
     world.lose()
     world.reconnect()
-    assert subscribes(world) == [Resume(8, "d", ORIGIN, {PUBEND: (1, 110)})]
+    assert subscribes(world) == [Resume(8, "d", ORIGIN, {PUBEND: (1, 110)}, {PUBEND: 100})]
     assert world.say(Confirmed(world.id(1), (), {PUBEND: (1, 110)})) == []
     world.say(portion(105, 112))
     assert [tick for tick in said(world.told(Stretch)) if isinstance(tick, int)] == [101, 105, 112]

@@ -94,10 +94,13 @@ def test_b1_8_a_new_shb_begins_at_t_d_and_cannot_drag_anything_down() -> None:
 
 def test_b1_8_an_shb_that_had_subscribers_before_it_was_heard_of_has_all_that_is_still_there() -> None:
     minima = minima_of(a=(10, 20), b=(12, 25))
-    assert minima.admit("late", 4) == Report("late", 0, 4, 4)
+    assert minima.admit("late", 9) == Report("late", 0, 9, 9)
+    assert minima.admit("late", 4) == Report("late", 0, 4, 4), "somebody else there had subscribed earlier"
+    assert minima.admit("late", 8) == Report("late", 0, 4, 4)
     assert (minima.released, minima.delivered) == (4, 4)
     minima.on_report(Report("late", 1, 15, 15))
     assert (minima.released, minima.delivered) == (10, 15)
+    assert minima.admit("late", 4).delivered == 15, "now it is known"
 
 
 def test_b1_8_nothing_goes_while_an_shb_that_was_heard_of_late_has_not_reported() -> None:

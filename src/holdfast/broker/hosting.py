@@ -89,6 +89,9 @@ class Hosting:
         self._invited: dict[int, None] = {}  #: connections of those who were asked to be members
         self._subscriptions = 0  #: how many there have been
         self._subscribers: dict[SubscriptionId, tuple[ClientPort, SubscriptionId]] = {}  #: by our own id
+        self._ended: dict[
+            SubscriptionId, str
+        ] = {}  #: durable ones that their clients have ended, by our own id
         self._answers: list[ClientPort] = []  #: whose events have been accepted since
         self._recalled: dict[ClientPort, str] = {}  #: who must come again, and why
 
@@ -265,8 +268,8 @@ class Hosting:
             case Acknowledge():
                 readers.acknowledge(port, message)
             case Detach(subscription):
-                if readers.detach(port, subscription):
-                    return _said(port, Withdrawn(SubscriptionId(port.name, port.incarnation, subscription)))
+                readers.detach(port, subscription)
+                return _said(port, Withdrawn(SubscriptionId(port.name, port.incarnation, subscription)))
         return []
 
     def _check_own(self, port: ClientPort, subscription: SubscriptionId) -> None:
@@ -353,8 +356,11 @@ class Hosting:
         reader = None if self._durable is None else self._durable.readers.of(port, subscription.number)
         if reader is not None and self._durable is not None:
             self._subscribers[reader.own] = port, subscription
-            self._durable.readers.end(port, subscription.number)
+            self._ended[reader.own] = reader.name
+            self._durable.readers.remove(reader)
             return []
+        if self._durable is not None and self._durable.moving.end(port, subscription):
+            return []  # it is told when it is over
         if any(whose == (port, subscription) for whose in self._subscribers.values()):
             return []  # it is being withdrawn
         return [Send(port.connection, [Withdrawn(subscription)])]
@@ -368,8 +374,13 @@ class Hosting:
 
     def on_unsubscribed(self, own: SubscriptionId) -> Effects:
         """The network has forgotten one."""
-        whose = self._subscribers.pop(own, None)
-        return [] if whose is None else _said(whose[0], Withdrawn(whose[1]))
+        whose, durable = self._subscribers.pop(own, None), self._ended.pop(own, None)
+        if whose is None:
+            return []
+        if self._durable is not None and durable is not None:
+            self._durable.moving.on_over(durable, *whose)
+            return []
+        return _said(whose[0], Withdrawn(whose[1]))
 
     def on_upgraded(
         self, own: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]

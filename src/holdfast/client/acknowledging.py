@@ -1,7 +1,7 @@
 """What a durable subscription has consumed and its broker has not saved yet [R1.8, R1.31].
 
 One message is on its way at a time; what is consumed meanwhile goes with the next. So many commits cost as many
-messages as there are answers, and there is nothing to keep but the highest tick of each pubend. What a broken session
+messages as there are answers, and there is nothing to keep but the highest ticks of each pubend. What a broken session
 leaves without an answer is said again.
 """
 
@@ -19,6 +19,7 @@ class Acknowledging:
     """The commits of one subscription; each has a ticket, above the one before."""
 
     def __init__(self) -> None:
+        self.places: dict[str, Tick] = {}  #: all that was ever consumed
         self._gathered: dict[str, Tick] = {}
         self._ticket = 0  #: of the last commit; 0: none yet
         self._on_its_way: dict[str, Tick] = {}
@@ -30,6 +31,7 @@ class Acknowledging:
         assert ticket > self._ticket, "tickets ascend"
         self._ticket = ticket
         _merge(self._gathered, places)
+        _merge(self.places, places)
 
     def next_message(self, number: int) -> Acknowledge | None:
         """What to say now, if anything."""

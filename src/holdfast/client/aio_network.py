@@ -293,11 +293,11 @@ class Network:
             case effects.SubscriptionRefused(number):
                 if number in self._subscriptions:
                     refused = self._subscriptions.pop(number)
-                    refused.fail(refusal(effect, refused.filter))
+                    refused.on_ousted(refusal(effect, refused.filter))
             case effects.Ousted(number, reason):
                 if number in self._subscriptions:
                     ousted = self._subscriptions.pop(number)
-                    ousted.fail(TakenOver(self.name, durable=ousted.durable, reason=reason))
+                    ousted.on_ousted(TakenOver(self.name, durable=ousted.durable, reason=reason))
             case effects.Unsubscribed(number):
                 if number in self._subscriptions:
                     self._subscriptions[number].on_unsubscribed()

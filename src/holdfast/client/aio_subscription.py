@@ -65,6 +65,7 @@ class Subscription:
         self._number = 0
         self._confirmed = False
         self._withdrawn = False
+        self._ousted: HoldfastError | None = None  #: the network has given it to another, or will not have it
         self._failure: HoldfastError | None = None
         self._shelf = Shelf(silence=options.silence, raises_gaps=options.on_gap == "raise")
         self._taken = self._taken_logged = 0  # and not yet reported
@@ -110,7 +111,7 @@ class Subscription:
                 await self._wait_while_ready(lambda: self._commits.is_done(ticket))
         self._end(Closed("the subscription was left"))
         if waits:
-            await self._wait_while_ready(lambda: self._withdrawn)
+            await self._wait_while_ready(lambda: self._withdrawn or self._ousted is not None)
 
     async def _wait_while_ready(self, holds: Callable[[], bool]) -> None:
         """Give the network the time to answer; if it does not take it, what was asked for happens later."""
@@ -132,11 +133,16 @@ class Subscription:
         """End the subscription for good, also if it is durable; then leave the block.
 
         :raises TimedOut: if it is not known in time that it is over; it will be, if the network stays open.
+        :raises TakenOver: if another client reads it by now: it is not over.
         """
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         self._end(Closed("the subscription was ended"), for_good=True)
-        await self._changed.wait_until(lambda: self._withdrawn or self._network.closed, timeout)
+        await self._changed.wait_until(
+            lambda: self._withdrawn or self._ousted is not None or self._network.closed, timeout
+        )
+        if self._ousted is not None:
+            raise self._ousted.with_traceback(None)
         if not self._withdrawn:
             raise Closed("the network was closed before the subscription was ended")
 
@@ -305,6 +311,11 @@ class Subscription:
     def on_state(self) -> None:
         """The network came or went; who waits for it may give up."""
         self._changed.wake()
+
+    def on_ousted(self, failure: HoldfastError) -> None:
+        """The network has given it to another, or will not have it; also if it was just being left."""
+        self._ousted = failure
+        self.fail(failure)
 
     def fail(self, failure: HoldfastError) -> None:
         """Nothing will arrive any more; what has arrived can still be taken."""

@@ -385,7 +385,7 @@ class ClientCore:
     def _subscribe(self, number: int, subscription: Subscription) -> Subscribe:
         self._control_seq += 1
         vector = (Element(self.name, self._settings.incarnation, self._control_seq),)
-        resume = subscription.reading.resume()
+        resume = subscription.reading.resume(subscription.acknowledging.places)
         return Subscribe(self.ledger.id(number), subscription.filter, vector, resume=resume)
 
     def _on_add(self, wish: AddSubscription, now: Instant) -> list[Effect]:

@@ -2,7 +2,8 @@
 
 In each pubend it stands at a place, and goes on from there: ticks increase, what came before is turned away, and
 where something is lost it is a gap. After an interruption it presents the places, and goes on from them wherever it
-comes back [R1.8]. A pubend nobody has told of begins at its origin [B1.11].
+comes back [R1.8]; and says how much of that was consumed, for whoever comes after it. A pubend nobody has told of
+begins at its origin [B1.11].
 
 The broker sends no more events than it was given credit for, so nothing need stop the connection. Credit goes out
 when half of the buffer has been consumed: the other half is on its way or waits here, so nobody waits for a message,
@@ -51,6 +52,9 @@ class Reading:
         self._start = start
         self._places: dict[str, Place] = dict(token or {})
         self._has_begun = token is not None  #: there are places to go on from
+        self._began = {
+            pubend: place.tick for pubend, place in self._places.items()
+        }  #: where it went on from first
         self._waiting = 0  #: events that were delivered and not consumed
         self._room = 0  #: that they take
         self._owed = 0  #: of the credit that was used up, what may be given again
@@ -60,13 +64,16 @@ class Reading:
         """Everything up to here has been received."""
         return Token(self._places)
 
-    def resume(self) -> Resume:
-        """What to tell a broker that does not know of us, or not any more."""
+    def resume(self, consumed: Mapping[str, Tick]) -> Resume:
+        """What to tell a broker that does not know of us, or not any more; some of it the application has consumed."""
         credit = self._buffer - self._room
         self._owed, credit = min(0, credit), max(0, credit)
         if not self._has_begun:
             return Resume(credit, self.durable, self._start)
-        return Resume(credit, self.durable, ORIGIN, {**self._places})
+        if self.durable is None:
+            return Resume(credit, None, ORIGIN, {**self._places})
+        done = {each: max(consumed.get(each, ORIGIN), self._began.get(each, ORIGIN)) for each in self._places}
+        return Resume(credit, self.durable, ORIGIN, {**self._places}, done)
 
     def begin(self, number: int, token: Mapping[str, tuple[int, Tick]]) -> list[Stretch]:
         """A broker says where it will go on; behind where we stood, that is a gap."""
@@ -78,6 +85,7 @@ class Reading:
                     Stretch(number, pubend, incarnation, stood.tick, tick, NOT_RESUMED, (), (), tick)
                 )
             self._advance(pubend, incarnation, tick)
+            self._began.setdefault(pubend, tick)
         self._has_begun = True
         return jumps
 

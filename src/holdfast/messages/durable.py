@@ -169,10 +169,17 @@ class Stand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Letter):
-    """By pubend, where it stands; None: the sender does not have it any more."""
+    """By pubend, where it stands; None: the sender does not have it any more.
+
+    It came there in that ``epoch``. It was ``born`` in another, at the broker ``born_at``, and may have moved since; 0:
+    its client said where it stood.
+    """
 
     durable: str
     places: Annotated[Mapping[str, Stand], Meta(max_length=TOKEN_PLACES_MAX)] | None
+    epoch: Number = 0
+    born: Number = 0
+    born_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

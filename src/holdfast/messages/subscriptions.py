@@ -82,6 +82,8 @@ class Resume:
     start: int | None = None  #: the tick where it begins if that is not known otherwise; None: now
     #: By pubend incarnation and tick: everything up to there was received.
     token: Annotated[dict[str, tuple[Number, Number]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
+    #: By pubend, up to where that was consumed, too: from there whoever comes next goes on. None: all of it was.
+    consumed: Annotated[dict[str, Number], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,12 @@ class _Subscriber:
     released: Tick  #: nothing at or below it is for it, or it was acknowledged (R1.18)
     told: Tick  #: the last tick it was told of
     matched: Tick = ORIGIN  #: of the last match that was noted for it
+    is_held: bool = False  #: somebody was told where it stands, and goes on from there
 
     @property
     def is_done(self) -> bool:
         """Whether it has acknowledged all that ever was for it: what follows was silence, and nobody waits for that."""
-        return self.released >= self.start and self.released >= self.matched
+        return not self.is_held and self.released >= self.start and self.released >= self.matched
 
 
 class Constream:
@@ -119,10 +120,11 @@ class Constream:
         *,
         acknowledged: Tick | None = None,
         matched: Tick = ORIGIN,
+        is_held: bool = False,
     ) -> None:
         """After a restart: a durable subscription that was here before; its last match is in the filtering log."""
         acknowledged = released if acknowledged is None else acknowledged
-        self._subscribers[subscriber] = _Subscriber(start, acknowledged, released, released, matched)
+        self._subscribers[subscriber] = _Subscriber(start, acknowledged, released, released, matched, is_held)
         if start > self.handed:
             self._late[subscriber] = start
             insort(self._steps, (start, version))
@@ -185,6 +187,12 @@ class Constream:
         known = self._subscribers[subscriber]
         released = max(known.released, self.latest_delivered) if known.is_done else known.released
         return Stand(known.start, known.acknowledged, released)
+
+    def hold(self, subscriber: int, *, is_held: bool) -> None:
+        """It stays where it is said to stand, though nothing is for it: somewhere else it goes on from there (B1.9)."""
+        known = self._subscribers[subscriber]
+        known.released = self.stand(subscriber).released
+        known.is_held = is_held
 
     @property
     def released(self) -> Tick:

@@ -75,11 +75,12 @@ class Minima:
 
         To be called before its first subscription is confirmed: nothing above may be released without it from then on.
         One that begins at T_d drags nothing down; the other should have been waited for all the time (B1.8), and T_r
-        and T_d go back to what is still there for it.
+        and T_d go back to what is still there for it. Until it reports it may want to begin earlier still.
         """
         known = self._reports.get(shb)
-        if known is None or (known.number, known.delivered) == (0, ORIGIN):
-            at = self.delivered if at is None else at
+        at = self.delivered if at is None else at
+        is_new = known is None or known.delivered == ORIGIN
+        if known is None or (known.number == 0 and (is_new or at < known.delivered)):
             self._reports[shb] = Report(shb, 0, at, at)
             self.released, self.delivered = min(self.released, at), min(self.delivered, at)
         return self._reports[shb]

@@ -12,18 +12,19 @@ from holdfast.broker.durable.audience import Audience
 from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
-from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.reader import Reader, consumed_in
 from holdfast.broker.durable.records import HOSTED, change
 from holdfast.broker.durable.saving import Saving
 from holdfast.broker.settings import Settings
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import Stand
 from holdfast.messages.subscriptions import Confirmed, Partition, Upgraded
 from holdfast.messages.ticks import ORIGIN, Tick, Version
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
 
-__all__ = ["Greeting"]
+__all__ = ["ADMIT_WITHIN_NS", "Greeting"]
 
 #: Clocks of two brokers differ by less, mostly: what they disagree on is told as a gap.
 SKEW_MAX: Final = 5 * SECOND // 1_000
@@ -31,7 +32,7 @@ SKEW_MAX: Final = 5 * SECOND // 1_000
 #: Why something may be missing before the first event of a pubend.
 UNREACHED: Final = "could not be reached"
 
-#: A new subscription is confirmed without the pubends that have not answered within this time.
+#: A new subscription is confirmed without the pubends, and brokers that began it too, that have not answered by then.
 ADMIT_WITHIN_NS: Final = 2 * SECOND
 
 
@@ -53,7 +54,7 @@ class Greeting:
         reader.version, reader.partial = version, partial
         reader.confirmed_at, reader.confirmed_on = self._network.now, self._network.clock
         for course in self._network.courses_for(reader.filter):
-            self.meet(reader, course, ORIGIN if reader.is_restored else None)
+            self.meet(reader, course, None)
         reader.is_confirmed = True  # not before: it is told when all is in place
         self._places.save_reader(reader)
         self.greet(reader)
@@ -71,11 +72,8 @@ class Greeting:
     def meet(self, reader: Reader, course: Course, since: Tick | None) -> None:
         """A pubend is, or will be, read by a reader, from a tick on; None: from now on, or from its token on."""
         hosted = course.hosted
-        token = reader.resume.token if reader.resume is not None else None
-        if since is None and token is not None:
-            _, since = token.get(course.pubend, (0, ORIGIN))
-        elif since is None and reader.stood is not None:  # whoever brought it may have gone
-            since = reader.stood.get(course.pubend, ORIGIN)
+        if since is None:
+            since = self._since(reader, course)
         if hosted.constream is None:
             hosted.waiting[reader.number] = None
             reader.awaited[course.pubend] = since
@@ -83,6 +81,41 @@ class Greeting:
         elif reader.number not in hosted.constream:
             reader.awaited[course.pubend] = since
             self._admit(reader, course)
+
+    def _since(self, reader: Reader, course: Course) -> Tick | None:
+        resume = reader.resume
+        if resume is not None and resume.token is not None:
+            consumed = consumed_in(resume, course.pubend)
+            return ORIGIN if consumed is None else consumed
+        if reader.stood is not None:  # whoever brought it may have gone
+            return reader.stood.get(course.pubend, ORIGIN)
+        return ORIGIN if reader.is_restored else None
+
+    def stands(self, reader: Reader) -> dict[str, Stand] | None:
+        """Where a durable subscription stands, by pubend; a pubend that is left out is new to it.
+
+        None: that is not settled yet.
+        """
+        found = {pubend: Stand(tick, tick, tick) for pubend, tick in (reader.stood or {}).items()}
+        for course in self._network.courses_for(reader.filter):
+            stand = self._places.stand(reader, course)
+            if stand is not None:
+                found[course.pubend] = stand
+            elif course.pubend not in found and not reader.is_restored and reader.stood is None:
+                begins = self._begins(reader, course)
+                if begins is None:
+                    return None
+                found[course.pubend] = Stand(begins, begins, begins)
+        return found
+
+    def _begins(self, reader: Reader, course: Course) -> Tick | None:
+        """Where one that is not there yet will begin; None: when it is."""
+        since = reader.awaited.get(course.pubend)
+        if since is None:
+            since = reader.start
+        if since is None and reader.is_confirmed and self._is_late(reader):
+            since = max(ORIGIN, reader.confirmed_on - SKEW_MAX)
+        return since
 
     def on_admitted(self, course: Course) -> None:
         """A pubend waits for us from now on."""
@@ -107,6 +140,9 @@ class Greeting:
         else:
             if position is None and since is not None:  # it had subscribed before the pubend was known here
                 position = max(since, hosted.created)
+            elif position is not None and reader.resume is not None and reader.durable is not None:
+                consumed = consumed_in(reader.resume, course.pubend)
+                position = position if consumed is None else min(position, max(consumed, hosted.created))
             hosted.install(reader, position)
             if position is not None and hosted.pin(position):
                 self._saving.add(change(HOSTED, course.pubend, hosted.row()))
@@ -121,8 +157,8 @@ class Greeting:
         position: Tick | None = None
         if resume is not None and resume.token is not None:
             _, position = resume.token.get(course.pubend, (0, None if is_known else ORIGIN))
-        elif resume is not None and not is_known and reader.stood is None:
-            position = resume.start
+        elif not is_known and reader.stood is None:
+            position = reader.start
         return None if position is None else max(position, course.hosted.created)
 
     def _is_known(self, reader: Reader, course: Course) -> bool:
@@ -131,10 +167,11 @@ class Greeting:
 
     def greet(self, reader: Reader) -> None:
         """Tell a client that its subscription stands, and go on where it was, if everything is in place."""
-        is_late = self._network.now >= reader.confirmed_at + ADMIT_WITHIN_NS
         if reader.connection is None or reader.is_greeted or not reader.is_confirmed:
             return
-        if reader.awaited and not is_late:
+        if reader.awaited and not self._is_late(reader):
+            return
+        if any(self._network.now < until for until in reader.unmerged.values()):
             return
         reader.absent = {}
         for course in self._network.courses_for(reader.filter):
@@ -148,6 +185,9 @@ class Greeting:
         else:
             self._saving.add(then=lambda: self._begin(reader, port, number))
 
+    def _is_late(self, reader: Reader) -> bool:
+        return self._network.now >= reader.confirmed_at + ADMIT_WITHIN_NS
+
     def _go_without(self, reader: Reader, course: Course) -> None:
         """A pubend does not answer; once it does, what came meanwhile is made up for."""
         self._network.admit(course, max(ORIGIN, reader.confirmed_on - SKEW_MAX))
@@ -156,9 +196,9 @@ class Greeting:
         reader.absent[course.pubend] = Partition(*here, -self._absences, (course.pubend,))
 
     def greet_late(self) -> None:
-        """Those who have waited long enough for pubends that do not answer."""
+        """Those who have waited long enough for pubends or brokers that do not answer."""
         for reader in self._audience.readers.values():
-            if reader.awaited and not reader.is_greeted:
+            if (reader.awaited or reader.unmerged) and not reader.is_greeted:
                 self.greet(reader)
 
     def _begin(self, reader: Reader, port: ClientPort | None, number: int) -> None:
@@ -174,7 +214,8 @@ class Greeting:
         places = {course: self._place(reader, course) for course in courses}
         token = {course.pubend: (course.hosted.incarnation, tick) for course, tick in places.items()}
         if reader.presented is not None:  # there its client stands; of what there is not, it will be told
-            token.update({each: place for each, place in reader.presented.items() if each in token})
+            stands = reader.presented.token or {}
+            token.update({each: place for each, place in stands.items() if each in token})
         absent = tuple(reader.absent.values())
         self._network.emit(Send(reader.connection, [Confirmed(subscription, reader.partial + absent, token)]))
         for course, tick in places.items():

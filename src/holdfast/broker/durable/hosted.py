@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from holdfast.broker.durable.noting import Notes
-from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.reader import Reader, consumed_in
 from holdfast.broker.durable.records import HostedRow, PlaceRow
 from holdfast.events.event import Content
 from holdfast.messages.credit import CREDIT_BYTES, affordable, cost_of
@@ -127,7 +127,7 @@ class Hosted:
         Its client may say itself that it stands before that: what is in between was known to be silence.
         """
         assert self.constream is not None
-        _, presented = (reader.presented or {}).get(self._course.pubend, (0, None))
+        presented = None if reader.presented is None else consumed_in(reader.presented, self._course.pubend)
         self.constream.install(
             reader.number,
             reader.version,
@@ -148,6 +148,7 @@ class Hosted:
             max(place.released, self.reported[0]),  # nobody here needed what we had reported
             acknowledged=place.acknowledged,
             matched=max(self.matched.pop(reader.number, ORIGIN), self.unsure),
+            is_held=reader.is_held,
         )
 
     def remove(self, reader: Reader, desk: Desk) -> None:

@@ -131,7 +131,7 @@ def subscriptions_of(plane: DurablePlane) -> dict[str, Any]:
     """The durable subscriptions: those that are kept here, and what is known of those at other brokers."""
     elsewhere = [
         {"name": name, "broker": interest.subscription.subscriber, "filter": str(interest.filter)}
-        for name, interest in plane.readers.elsewhere.items()
+        for name, interest in plane.readers.elsewhere
         if name not in plane.readers.durable
     ]
     kept = [_subscription(plane, reader) for reader in plane.readers.durable.values()]

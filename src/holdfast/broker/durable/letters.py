@@ -170,12 +170,15 @@ class Letters:
 
     def report(self) -> None:
         """From time to time: tell pubends what was delivered and acknowledged, and what else is due."""
+        coming = self._plane.readers.coming()
         for course in self._plane.courses.values():
             if course.pubend in self._resigning:
                 self._resign(course)
             elif course.pubend in self._admitting:
                 self._ask_admission(course)
-            elif course.hosted.constream is not None and self._plane.readers.places.is_complete(course):
+            elif course.pubend in coming or not self._plane.readers.places.is_complete(course):
+                pass  # what we have reported last is kept for those who are not in place yet
+            elif course.hosted.constream is not None:
                 self._report(course)
         self._plane.moving.repeat()
         for own in self._plane.own.values():

@@ -9,6 +9,7 @@ from holdfast.broker.durable.reader import Reader
 from holdfast.clock import Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import Letter
 from holdfast.messages.subscriptions import Resume
 from holdfast.messages.ticks import Tick
 from holdfast.routing.port import ClientPort
@@ -53,6 +54,22 @@ class Network(Protocol):
         self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume, until: Instant
     ) -> None:
         """Let a durable subscription be read later."""
+
+    def post(self, letter: Letter) -> None:
+        """Send a letter to a broker; without a way it is lost."""
+
+    @property
+    def has_heard_all(self) -> bool:
+        """Whether every broker of the network has made itself known since we started, as far as they are known."""
+
+    def given_to(self, durable: str) -> str | None:
+        """The broker that was just told where a durable subscription stands, and is going to read it."""
+
+    def give_up(self, port: ClientPort, subscription: int) -> None:
+        """A client does not wait any more for what it wanted to read."""
+
+    def supersede(self, durable: str) -> None:
+        """Whoever waits for a durable subscription waits in vain: another client reads it."""
 
     def fetch(
         self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume

@@ -28,7 +28,7 @@ class Operating:
 
     def __init__(self, plane: DurablePlane, expire_after_ns: int | None) -> None:
         self._plane = plane
-        self._seeking = Seeking(plane)
+        self.seeking = Seeking(plane)
         self._expire_after = None if expire_after_ns is None else expire_after_ns // 1_000
 
     def on_wish(self, wish: Operate) -> None:
@@ -60,9 +60,9 @@ class Operating:
             awaited = ", ".join(reader.awaited) or "the network"
             return f"{wish.durable!r} waits for {awaited}: try again when that is there"
         if wish.forward:
-            self._seeking.advance(reader, wish.places or {})
+            self.seeking.advance(reader, wish.places or {})
             return None
-        self._seeking.seek(reader, wish.tick, wish.places)
+        self.seeking.seek(reader, wish.tick, wish.places)
         self._say("a durable subscription was moved", reader)
         return None
 

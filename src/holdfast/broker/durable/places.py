@@ -74,9 +74,22 @@ class Places:
             reader.durable.epoch,
             dict(reader.moved_from),
             reader.away_since,
+            reader.stood,
+            reader.is_held,
+            reader.born,
         )
         self._saving.add(change(READERS, reader.durable.name, row))
         self.save(reader)
+
+    def hold(self, reader: Reader, *, is_held: bool) -> None:
+        """Another broker goes on from where a subscription stands: that is kept for it, or not any more (B1.9)."""
+        reader.is_held = is_held
+        for course in self._network.courses_for(reader.filter):
+            constream = course.hosted.constream
+            if constream is not None and reader.number in constream:
+                constream.hold(reader.number, is_held=is_held)
+                self.touch(reader, course)
+        self.save_reader(reader)
 
     def forget(self, reader: Reader) -> None:
         """A reader is gone for good."""
@@ -88,15 +101,11 @@ class Places:
         if reader.durable is not None:
             self._saving.add(change(READERS, reader.durable.name, None))
 
-    def stands(self, reader: Reader) -> dict[str, Stand]:
-        """Where a durable subscription stands, by pubend."""
-        found = {
-            pubend: Stand(row.start, row.acknowledged, row.released)
-            for pubend, rows in self._kept.items()
-            if (row := rows.get(reader.number)) is not None
-        }
-        for course in self._network.courses_for(reader.filter):
-            constream = course.hosted.constream
-            if constream is not None and reader.number in constream:
-                found[course.pubend] = constream.stand(reader.number)
-        return found
+    def stand(self, reader: Reader, course: Course) -> Stand | None:
+        """Where a durable subscription stands in a pubend; None: nowhere yet."""
+        row = self._kept.get(course.pubend, {}).get(reader.number)
+        if row is not None:
+            return Stand(row.start, row.acknowledged, row.released)
+        constream = course.hosted.constream
+        is_there = constream is not None and reader.number in constream
+        return constream.stand(reader.number) if constream is not None and is_there else None

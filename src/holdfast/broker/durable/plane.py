@@ -112,6 +112,7 @@ class DurablePlane:
         self._announced: dict[SubscriptionId, Callable[[bool], None]] = {}  #: who hears that they are known
         self.ways: dict[str, Interest] = {}  #: to pubends
         self.brokers: dict[str, Interest] = {}  #: and to brokers
+        self._others = frozenset(settings.brokers) - {settings.name}
         self._sink = Port("")  #: for what is no client's
         self._effects: list[Any] = []
         self._dirty: dict[str, None] = {}  #: courses to be looked at
@@ -225,17 +226,16 @@ class DurablePlane:
             if reader is not None:  # whose client may have been here before it was known again
                 self.direct(reader)
         elif interest.durable is not None:
-            known = self.readers.elsewhere.get(interest.durable.name)
-            if known is None or known.durable is None or known.durable.epoch <= interest.durable.epoch:
-                self.readers.elsewhere[interest.durable.name] = interest
+            self.readers.elsewhere.add(interest)
+            self.moving.on_rival(interest)
 
     def on_forgotten(self, interest: Interest) -> None:
         """A subscription is over."""
-        durable = None if interest.durable is None else interest.durable.name
-        names = pubend_in(interest.filter), broker_in(interest.filter), durable
-        for ways, name in zip((self.ways, self.brokers, self.readers.elsewhere), names, strict=True):
+        names = pubend_in(interest.filter), broker_in(interest.filter)
+        for ways, name in zip((self.ways, self.brokers), names, strict=True):
             if name is not None and ways.get(name) is interest:
                 del ways[name]
+        self.readers.elsewhere.remove(interest)
 
     def _on_way(self, pubend: str, interest: Interest) -> None:
         self.ways[pubend] = interest
@@ -302,6 +302,27 @@ class DurablePlane:
     ) -> None:
         """Let a durable subscription be read later."""
         self.moving.postpone(port, subscription, filter, resume, until)
+
+    def post(self, letter: Letter) -> None:
+        """Send a letter to a broker; without a way it is lost."""
+        self.letters.post(letter)
+
+    @property
+    def has_heard_all(self) -> bool:
+        """Whether every broker of the network has made itself known since we started, as far as they are known."""
+        return self._others <= self.brokers.keys()
+
+    def given_to(self, durable: str) -> str | None:
+        """The broker that was just told where a durable subscription stands, and is going to read it."""
+        return self.moving.given_to(durable)
+
+    def give_up(self, port: ClientPort, subscription: int) -> None:
+        """A client does not wait any more for what it wanted to read."""
+        self.moving.give_up(port, subscription)
+
+    def supersede(self, durable: str) -> None:
+        """Whoever waits for a durable subscription waits in vain: another client reads it."""
+        self.moving.supersede(durable)
 
     def spread(self, reader: Reader) -> None:
         """Make a durable reader's subscription known to the network."""

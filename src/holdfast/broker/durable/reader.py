@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.broker.durable.elsewhere import Claim
 from holdfast.clock import Instant
 from holdfast.filters.evaluate import compile_filter
 from holdfast.filters.expression import Filter
@@ -14,7 +15,7 @@ from holdfast.messages.subscriptions import Durable, Partition, Resume
 from holdfast.messages.ticks import Tick, Version
 from holdfast.routing.port import ClientPort
 
-__all__ = ["Reader"]
+__all__ = ["Reader", "consumed_in"]
 
 
 @dataclass(slots=True, eq=False)
@@ -28,11 +29,13 @@ class Reader:
     port: ClientPort | None = None  #: who reads it now
     subscription: int = 0  #: what that client calls it
     credit: int = 0  #: how many events more it has room for
+    start: Tick | None = None  #: where it is to begin, if it began here; None: when it is confirmed
     resume: Resume | None = None  #: how its client wants to go on, until it does
-    presented: Mapping[str, tuple[int, Tick]] | None = None  #: where that says itself that it stands
+    presented: Resume | None = None  #: how that says itself that it stands
     #: By pubend, where it was when it came here, until it is read from there on; any other is new to it.
     #: None: it began here.
     stood: dict[str, Tick] | None = None
+    is_held: bool = False  #: another broker was told where it stands, and goes on from there
     version: Version = 0
     is_stored: bool = False  #: it is on disk
     is_restored: bool = False  #: it was here before we were started again
@@ -51,6 +54,10 @@ class Reader:
     moved_from: dict[str, int] = field(
         default_factory=dict
     )  #: brokers it may still be at, with the epoch there
+    #: The claim by which it began; (0, ""): its client said where. Whoever has it by an earlier one began it, too.
+    born: Claim = (0, "")
+    #: Those brokers, until they have said how far it is there, and until when it waits for them before it begins.
+    unmerged: dict[str, Instant] = field(default_factory=dict)
     seated_on: Tick = 0  #: when its client came, by the wall clock
     pins: dict[str, int] = field(
         default_factory=dict
@@ -74,3 +81,11 @@ class Reader:
         if self._accepts is None:
             self._accepts = compile_filter(self.filter)
         return self._accepts(event)
+
+
+def consumed_in(resume: Resume, pubend: str) -> Tick | None:
+    """Up to where a client has consumed a pubend; None: it says nothing of it."""
+    _, received = (resume.token or {}).get(pubend, (0, None))
+    if received is None or resume.consumed is None:
+        return received
+    return min(received, resume.consumed.get(pubend, received))

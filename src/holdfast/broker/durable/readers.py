@@ -7,13 +7,17 @@ it has not acknowledged stays in the logs, and then forgotten where it was (B1.9
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 
 from holdfast.broker.durable.audience import Audience
-from holdfast.broker.durable.greeting import Greeting
+from holdfast.broker.durable.elsewhere import Elsewhere, claim_of, rank
+from holdfast.broker.durable.endings import Endings
+from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting
+from holdfast.broker.durable.joining import had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
-from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.reader import Reader, consumed_in
 from holdfast.broker.durable.records import (
     PlaceRow,
     ReaderRow,
@@ -24,9 +28,9 @@ from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Acknowledge, Ousted, Saved
+from holdfast.messages.durable import Acknowledge, Fetched, Ousted, Saved
 from holdfast.messages.subscriptions import Durable, Partition, Refused, Resume
-from holdfast.messages.ticks import Tick, Version
+from holdfast.messages.ticks import ORIGIN, Version
 from holdfast.node.interest import Interest
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
@@ -39,7 +43,8 @@ AHEAD_MAX: int = 60 * SECOND // 1_000
 #: Somebody may want to begin in the future, but not beyond a year.
 START_AHEAD_MAX: int = 366 * 24 * 3_600 * SECOND // 1_000
 
-#: So long after a start a subscription may turn out to have moved while we were down; who has no token waits for that.
+#: So long after a start a subscription may turn out to have moved while we were down, or to be kept at a broker that we
+#: have not heard of yet; who has no token waits for that.
 SURE_AFTER_NS: int = 2 * SECOND
 
 
@@ -47,14 +52,15 @@ class Readers:
     """The subscriptions of a broker's clients, by who reads them; the durable ones by name."""
 
     def __init__(self, settings: Settings, network: Network, saving: Saving, counters: Counters) -> None:
+        self._me = settings.name
         self._network = network
         self._saving = saving
         self.audience = Audience(settings, network, counters)
         self.places = Places(network, saving)
         self.greeting = Greeting(settings, network, saving, self.audience, self.places)
+        self.endings = Endings(settings.name, saving, network.post)
         self.durable: dict[str, Reader] = {}
-        #: Durable subscriptions at other brokers, those of the last epoch.
-        self.elsewhere: dict[str, Interest] = {}
+        self.elsewhere = Elsewhere()
         self._by_own: dict[SubscriptionId, Reader] = {}
         self._by_port: dict[ClientPort, dict[int, Reader]] = {}
         self._started_at: Instant = 0
@@ -69,6 +75,10 @@ class Readers:
     def under(self, own: SubscriptionId) -> Reader | None:
         """Whose a subscription of this broker is; None: no reader's."""
         return self._by_own.get(own)
+
+    def coming(self) -> set[str]:
+        """Pubends that somebody who has come here will read from where it stood, and cannot yet."""
+        return {pubend for reader in self.durable.values() if reader.stood for pubend in reader.stood}
 
     def _add(self, reader: Reader) -> None:
         self.audience.add(reader)
@@ -92,8 +102,9 @@ class Readers:
     ) -> None:
         """A subscription that is not durable, made by its client's own broker as any other."""
         reader = Reader(self._next_number(), filter, None, own)
+        reader.start = resume.start
         self._add(reader)
-        self._seat(reader, port, subscription.number, resume)
+        self._seat(reader, port, subscription.number, resume, resume)
 
     def read(self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume) -> None:
         """Somebody presents the name of a durable subscription."""
@@ -104,7 +115,7 @@ class Readers:
             return
         reader, elsewhere = self._find(resume.durable)
         sure_at = self._started_at + SURE_AFTER_NS
-        if reader is not None and reader.is_restored and resume.token is None and self._network.now < sure_at:
+        if resume.token is None and self._network.now < sure_at and self._is_unsure(reader, elsewhere):
             self._network.postpone(port, subscription, filter, resume, sure_at)
             return
         known = reader.filter if reader is not None else None if elsewhere is None else elsewhere.filter
@@ -113,18 +124,24 @@ class Readers:
             self._refuse(port, subscription, problem, "durable")
         elif elsewhere is not None:
             self._network.fetch(elsewhere.subscription.subscriber, port, subscription, filter, resume)
+        elif (given_to := self._network.given_to(resume.durable)) is not None:
+            self._network.fetch(given_to, port, subscription, filter, resume)
         else:
-            self.take_over(port, subscription, filter, resume, resume.token)
+            self.take_over(port, subscription, filter, resume, resume)
+
+    def _is_unsure(self, reader: Reader | None, elsewhere: Interest | None) -> bool:
+        """Whether others may have more to say of where a subscription is, shortly after a start."""
+        if reader is not None:
+            return reader.is_restored
+        return elsewhere is None and not self._network.has_heard_all
 
     def _find(self, name: str) -> tuple[Reader | None, Interest | None]:
         """A durable subscription that is here, or else where it is."""
-        reader, elsewhere = self.durable.get(name), self.elsewhere.get(name)
-        if reader is None or elsewhere is None:
-            return reader, elsewhere
-        assert reader.durable is not None
-        assert elsewhere.durable is not None
-        is_ours = reader.durable.epoch >= elsewhere.durable.epoch
-        return (reader, None) if is_ours else (None, elsewhere)
+        reader = self.durable.get(name)
+        others = [each for each in self.elsewhere.of(name) if not self.endings.covers(name, claim_of(each))]
+        if not others or (reader is not None and rank(reader.durable, self._me) > claim_of(others[0])):
+            return reader, None
+        return None, others[0]
 
     def take_over(
         self,
@@ -132,36 +149,74 @@ class Readers:
         subscription: SubscriptionId,
         filter: Filter,
         resume: Resume,
-        presented: Mapping[str, tuple[int, Tick]] | None = None,
+        presented: Resume,
+        fetched: Fetched | None = None,
     ) -> None:
-        """Whoever presents a name reads from now on, and nobody else does."""
-        assert resume.durable is not None
-        reader, elsewhere = self._find(resume.durable)
+        """Whoever presents a name reads from now on, and nobody else does.
+
+        ``presented`` is what it has said itself; ``resume`` what is known besides, if it was ``fetched``: another
+        broker has said where the subscription stands.
+        """
+        name = resume.durable
+        assert name is not None
+        self._network.supersede(name)
+        left = self.durable.get(name)
+        if left is not None and (left.port, left.subscription) == (port, subscription.number):
+            self._unseat(left)
+        elif left is not None and left.port is not None:
+            self.oust(left, f"another client reads {left.name}")
+        reader, _ = self._find(name)
+        if reader is not None and fetched is not None:
+            if rank(reader.durable, self._me) < (fetched.epoch, fetched.origin):
+                reader = None
+            else:  # who was asked has not read it since it was here
+                resume = presented
         is_new = reader is None
         if reader is None:
-            left = self.durable.get(resume.durable)
             if left is not None:  # from before it moved away
-                self.remove(left)
-            reader = self._create(resume.durable, filter, elsewhere)
-            if resume.token is not None:
-                reader.stood = {pubend: tick for pubend, (_, tick) in resume.token.items()}
-        elif reader.port is not None and (reader.port, reader.subscription) != (port, subscription.number):
-            self.oust(reader, f"another client reads {reader.name}")
-        elif reader.port is not None:
-            self._unseat(reader)
-        self._seat(reader, port, subscription.number, resume)
-        reader.presented = presented
+                resume = self._joined(left, resume, fetched)
+                self.remove(left, has_moved=True)
+            reader = self._create(name, filter, resume, fetched)
+        self._seat(reader, port, subscription.number, resume, presented)
         if is_new:  # not before: where nobody else can be reached it is confirmed at once, and begins
             self._network.spread(reader)
             self._network.direct(reader)
 
-    def _create(self, name: str, filter: Filter, elsewhere: Interest | None) -> Reader:
-        epoch, moved_from = self._network.clock, {}
-        if elsewhere is not None and elsewhere.durable is not None:
-            epoch = max(epoch, elsewhere.durable.epoch + 1)
-            moved_from[elsewhere.subscription.subscriber] = elsewhere.durable.epoch
+    def _joined(self, left: Reader, resume: Resume, fetched: Fetched | None) -> Resume:
+        """If what was fetched had begun by itself, while we could not be reached: with what is known here."""
+        born = (0, "") if fetched is None else (fetched.born, fetched.born_at)
+        claim = rank(left.durable, self._me)
+        if fetched is None or fetched.places is None or born <= claim:
+            return resume
+        token = dict(resume.token or {})
+        for pubend, stand in (self.greeting.stands(left) or {}).items():
+            theirs, position = fetched.places.get(pubend), stand.released
+            if theirs is not None:
+                is_first = born == (fetched.epoch, fetched.origin)
+                position = joined(had(stand, is_first=left.born == claim), had(theirs, is_first=is_first))
+            token[pubend] = 0, position
+        return replace(resume, token=token)
+
+    def _create(self, name: str, filter: Filter, resume: Resume, fetched: Fetched | None) -> Reader:
+        """A durable subscription begins, or goes on, here; wherever else it is, it is to be forgotten."""
+        moved_from = dict(self.endings.take(name))
+        claims = [claim_of(each) for each in self.elsewhere.of(name)]
+        if fetched is not None and fetched.places is not None:
+            claims.append((fetched.epoch, fetched.origin))
+        for epoch, broker in claims:
+            moved_from[broker] = max(epoch, moved_from.get(broker, 0))
+        epoch = max([self._network.clock, *(each + 1 for each in moved_from.values())])
         reader = Reader(self._next_number(), filter, Durable(name, epoch), self._network.new_id())
         reader.moved_from = moved_from
+        reader.start = resume.start
+        if resume.token is None:
+            reader.born = epoch, self._me
+        else:
+            reader.stood = {pubend: consumed_in(resume, pubend) or ORIGIN for pubend in resume.token}
+        if fetched is not None and fetched.born:  # those who have begun it by themselves are asked, too
+            reader.born = fetched.born, fetched.born_at
+            until = self._network.now + ADMIT_WITHIN_NS
+            reader.unmerged = {each: until for each, at in moved_from.items() if (at, each) < reader.born}
         self._add(reader)
         return reader
 
@@ -179,13 +234,22 @@ class Readers:
         assert port.connection is not None
         self._network.emit(Send(port.connection, [Refused(subscription, problem, code)]))
 
-    def _seat(self, reader: Reader, port: ClientPort, number: int, resume: Resume) -> None:
+    def _seat(
+        self,
+        reader: Reader,
+        port: ClientPort,
+        number: int,
+        resume: Resume,
+        presented: Resume,
+    ) -> None:
         """A client reads from now on, as soon as everything is in place."""
+        if reader.is_held:
+            self.places.hold(reader, is_held=False)
         reader.port, reader.subscription = port, number
         reader.credit, reader.resume = max(0, resume.credit), resume
         self._network.direct(reader)
         reader.is_greeted = False
-        reader.presented = resume.token
+        reader.presented = presented
         reader.away_since, reader.seated_on = 0, self._network.clock
         self._by_port.setdefault(port, {})[number] = reader
         if reader.is_confirmed:
@@ -255,13 +319,12 @@ class Readers:
 
     # Leaving
 
-    def detach(self, port: ClientPort, subscription: int) -> bool:
-        """A client does not read a durable subscription any more for now; whether it did."""
+    def detach(self, port: ClientPort, subscription: int) -> None:
+        """A client does not read a durable subscription any more for now."""
+        self._network.give_up(port, subscription)
         reader = self.of(port, subscription)
-        if reader is None or reader.durable is None:
-            return False
-        self._unseat(reader)
-        return True
+        if reader is not None and reader.durable is not None:
+            self._unseat(reader)
 
     def on_lost(self, port: ClientPort) -> None:
         """A client is away: who is not durable keeps its place as long as the client's port is kept."""
@@ -277,16 +340,8 @@ class Readers:
         reader = self.of(port, subscription)
         if reader is None or reader.durable is not None:
             return False
-        self._seat(reader, port, subscription, resume)
+        self._seat(reader, port, subscription, resume, resume)
         return True
-
-    def end(self, port: ClientPort, subscription: int) -> Reader | None:
-        """A durable subscription is over for good, at its client's wish; the reader it was."""
-        reader = self.of(port, subscription)
-        if reader is None or reader.durable is None:
-            return None
-        self.remove(reader)
-        return reader
 
     def end_own(self, own: SubscriptionId) -> None:
         """A subscription that is not durable is over."""
@@ -294,10 +349,17 @@ class Readers:
         if reader is not None and reader.durable is None:
             self._forget(reader)
 
-    def remove(self, reader: Reader) -> None:
-        """A durable subscription is over, here."""
+    def remove(self, reader: Reader, *, has_moved: bool = False) -> None:
+        """A durable subscription is over, here; and where it had come from, too.
+
+        One that has only moved on: those who have begun it by themselves are to be asked there first.
+        """
+        assert reader.durable is not None
         self._forget(reader)
         self._network.withdraw(reader)
+        owed = [each for each in reader.moved_from if not (has_moved and each in reader.unmerged)]
+        if owed:
+            self.endings.owe(reader.durable.name, owed, reader.durable.epoch)
 
     def _forget(self, reader: Reader) -> None:
         self._leave(reader)
@@ -329,6 +391,7 @@ class Readers:
             reader = Reader(row.number, filter, Durable(name, row.epoch), self._network.new_id())
             reader.moved_from = dict(row.moved_from)
             reader.away_since = row.away_since or self._network.clock
+            reader.stood, reader.is_held, reader.born = row.stood, row.is_held, row.born
             reader.is_restored = reader.is_stored = True
             self._last_number = max(self._last_number, row.number)
             self._add(reader)

@@ -16,6 +16,7 @@ from holdfast.streams.pubend import Kept
 
 __all__ = [
     "BROKER",
+    "ENDED",
     "HOSTED",
     "LEASES",
     "NAME",
@@ -24,6 +25,7 @@ __all__ = [
     "READERS",
     "REPORTS",
     "DamagedRow",
+    "EndedRow",
     "HostedRow",
     "PlaceRow",
     "ReaderRow",
@@ -40,6 +42,7 @@ REPORTS: Final = "reports"  #: by pubend and broker
 HOSTED: Final = "hosted"  #: by pubend
 READERS: Final = "readers"  #: by durable name
 PLACES: Final = "places"  #: by reader and pubend
+ENDED: Final = "ended"  #: by durable name
 
 
 class DamagedRow(EnvironmentsFault):
@@ -75,6 +78,9 @@ class ReaderRow(msgspec.Struct, frozen=True, array_like=True):
     epoch: int
     moved_from: dict[str, int]
     away_since: int
+    stood: dict[str, int] | None = None
+    is_held: bool = False
+    born: tuple[int, str] = (0, "")
 
 
 class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -85,7 +91,13 @@ class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     acknowledged: int
 
 
-_Row = TypeVar("_Row", Kept, Leased, ReportRow, HostedRow, ReaderRow, PlaceRow)
+class EndedRow(msgspec.Struct, frozen=True, array_like=True):
+    """A durable subscription that is over, and the brokers that may still have it."""
+
+    owed: dict[str, int]
+
+
+_Row = TypeVar("_Row", Kept, Leased, ReportRow, HostedRow, ReaderRow, PlaceRow, EndedRow)
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 

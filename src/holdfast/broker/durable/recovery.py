@@ -8,6 +8,7 @@ from holdfast.broker.durable.names import pubend_name, stream_in
 from holdfast.broker.durable.own import GONE, OwnPubend
 from holdfast.broker.durable.records import (
     BROKER,
+    ENDED,
     HOSTED,
     LEASES,
     NAME,
@@ -16,6 +17,7 @@ from holdfast.broker.durable.records import (
     READERS,
     REPORTS,
     DamagedRow,
+    EndedRow,
     HostedRow,
     PlaceRow,
     ReaderRow,
@@ -62,6 +64,7 @@ def check(recovered: Recovered, broker: str) -> None:
         HOSTED: HostedRow,
         READERS: ReaderRow,
         PLACES: PlaceRow,
+        ENDED: EndedRow,
     }
     for table, kind in kinds.items():
         for key, row in recovered.tables.get(table, {}).items():
@@ -169,6 +172,8 @@ def _recover_readers(plane: DurablePlane, recovered: Recovered) -> None:
             place = PlaceRow(start, place.acknowledged, place.acknowledged)
         places.append((int(number), pubend, place))
     plane.readers.restore(rows, places)
+    ended = recovered.tables.get(ENDED, {}).items()
+    plane.readers.endings.restore((name, read(ENDED, name, row, EndedRow)) for name, row in ended)
     for reader in plane.readers.audience.readers.values():
         plane.spread(reader)
 

@@ -7,6 +7,7 @@ forgotten meanwhile is filtered once more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.broker.durable.course import Course
@@ -36,6 +37,17 @@ class Seeking:
             self._move(reader, course, constream, position)
         self._save(reader)
 
+    def put(self, reader: Reader, places: Mapping[str, Tick]) -> None:
+        """Let a reader that has not begun go on behind places, unless its client says where; without one it stays."""
+        for course, constream in self._stands(reader):
+            if course.pubend in places:
+                self._move(reader, course, constream, places[course.pubend])
+        resume = reader.resume
+        if resume is not None and resume.token is not None and not _says_where(reader):
+            incarnations = {pubend: incarnation for pubend, (incarnation, _) in resume.token.items()}
+            put = {pubend: (incarnations.get(pubend, 0), tick) for pubend, tick in places.items()}
+            reader.resume = replace(resume, token={**resume.token, **put})
+
     def advance(self, reader: Reader, places: Mapping[str, Tick]) -> None:
         """Somebody who reads the logs themselves has had everything up to these places; nothing is moved back."""
         for course, constream in self._stands(reader):
@@ -64,3 +76,8 @@ class Seeking:
         reader.presented = None
         reader.away_since = self._plane.clock
         self._plane.readers.places.save_reader(reader)
+
+
+def _says_where(reader: Reader) -> bool:
+    """Whether its client has a token."""
+    return reader.presented is not None and reader.presented.token is not None

@@ -1,0 +1,23 @@
+"""A durable subscription that was begun twice, by brokers that could not hear of each other, and is one again.
+
+What was read at either is not told again if nothing is missing below it: it goes on where neither has been.
+"""
+
+from __future__ import annotations
+
+from holdfast.intervals import Span
+from holdfast.messages.durable import Stand
+from holdfast.messages.ticks import Tick
+
+__all__ = ["had", "joined"]
+
+
+def had(stand: Stand, *, is_first: bool) -> Span:
+    """What was certainly read of one, if it began there; and else only where it stands."""
+    return min(stand.start, stand.released) if is_first else stand.released, stand.released
+
+
+def joined(one: Span, other: Span) -> Tick:
+    """Where it goes on: nothing below is missing at both."""
+    (_, upto), (after, last) = sorted((one, other))
+    return max(upto, last) if after <= upto else upto

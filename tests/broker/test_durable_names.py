@@ -1,0 +1,520 @@
+"""One name, and more than one client, broker or wish: who reads it, from where, and what becomes of the others.
+
+The broker under test is b; left and right are its neighbours. What is found by hand here ``names_swarm`` looks for.
+"""
+
+from __future__ import annotations
+
+import pytest
+from durable_desk import OWN, Desk, shop
+
+from by_hand import publish
+from holdfast.broker.durable.names import broker_filter
+from holdfast.broker.durable.records import ENDED, READERS
+from holdfast.clock import SECOND
+from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import (
+    Detach,
+    Fetch,
+    Fetched,
+    Moved,
+    MovedTaken,
+    Ousted,
+    Stand,
+)
+from holdfast.messages.subscriptions import Confirmed, Durable, Subscribe, Unsubscribe, Withdrawn
+from holdfast.messages.ticks import Tick
+
+EPOCH = 50  #: of a subscription at left
+
+
+def at_left(*numbers: int) -> tuple[Desk, int, int, int]:
+    """The subscription mine is at left; the broker under test has a pubend with these events, and a publisher.
+
+    The connections of left, of right, and of the publisher.
+    """
+    desk = Desk(["left", "right"])
+    left, right = desk.meet("left"), desk.meet("right")
+    publisher = desk.publisher("p", *(numbers or (1,)))
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    return desk, left, right, publisher
+
+
+def stands(at: Tick, start: Tick | None = None, *, origin: str = "left") -> Fetched:
+    """A broker says where mine stands there."""
+    stand = Stand(at if start is None else start, at, at)
+    return Fetched("b", origin, "mine", {OWN: stand}, EPOCH, EPOCH, origin)
+
+
+def end(desk: Desk, connection: int, name: str = "u") -> None:
+    desk.say(connection, Unsubscribe(SubscriptionId(name, 1, 1)))
+
+
+# Who waits for what another broker has
+
+
+def test_of_two_who_wait_for_the_same_the_later_one_reads_and_the_other_is_told() -> None:
+    desk, left, _, _ = at_left(1, 2)
+    first = desk.reader("u", durable="mine")
+    second = desk.reader("v", durable="mine")
+    assert [each.reason for each in desk.said(first, Ousted)] == ["another client reads mine"]
+    desk.say(left, stands(desk.own.core.stable - 1))
+    assert desk.got(second) == [2]
+    assert desk.got(first) == []
+
+
+def test_who_asks_again_under_the_same_number_ousts_nobody() -> None:
+    desk, left, _, _ = at_left(1, 2)
+    reader = desk.reader(durable="mine")
+    desk.subscribe(reader, "u", durable="mine")
+    desk.say(left, stands(desk.own.core.stable - 1))
+    assert desk.said(reader, Ousted) == []
+    assert desk.got(reader) == [2]
+
+
+def test_who_leaves_while_it_waits_is_answered_and_nothing_is_taken_over_for_it() -> None:
+    desk, left, _, _ = at_left()
+    reader = desk.reader(durable="mine")
+    assert desk.say(reader, Detach(1)) == [Withdrawn(SubscriptionId("u", 1, 1))]
+    desk.say(left, stands(desk.own.core.stable))
+    desk.wait(SECOND)
+    assert desk.rows(READERS) == []
+    assert desk.said(left, Moved) == []
+
+
+def test_who_leaves_what_was_just_taken_from_it_is_answered() -> None:
+    """They cross: it would wait for ever."""
+    desk, _, first = shop(durable="mine")
+    desk.reader("v", durable="mine")
+    assert len(desk.said(first, Ousted)) == 1
+    assert desk.say(first, Detach(1)) == [Withdrawn(SubscriptionId("u", 1, 1))]
+
+
+def test_what_is_ended_while_it_is_waited_for_is_over_where_it_is() -> None:
+    """So does a client that comes back at another broker, and had not heard that what it ended was over."""
+    desk, left, _, _ = at_left()
+    reader = desk.reader(durable="mine")
+    end(desk, reader)
+    assert desk.said(reader, Withdrawn) == [], "left may still have it"
+    [moved, *_] = desk.said(left, Moved)
+    assert (moved.to, moved.durable) == ("left", "mine")
+    assert moved.epoch > EPOCH
+    desk.say(left, MovedTaken("b", "left", "mine", moved.epoch))
+    assert desk.said(reader, Withdrawn) == [Withdrawn(SubscriptionId("u", 1, 1))]
+    assert desk.rows(READERS) == desk.rows(ENDED) == []
+    told = len(desk.said(left, Moved))
+    desk.say(left, stands(desk.own.core.stable))
+    desk.wait(SECOND)
+    assert len(desk.said(left, Moved)) == told
+
+
+def test_whoever_ends_one_does_not_wait_for_a_broker_that_does_not_answer_but_that_is_told() -> None:
+    desk, left, _, _ = at_left()
+    reader = desk.reader(durable="mine")
+    end(desk, reader)
+    desk.wait(3 * SECOND)
+    assert len(desk.said(reader, Withdrawn)) == 1
+    assert desk.rows(ENDED) == ["mine"]
+    desk.restart()
+    left = desk.meet("left", incarnation=2)
+    desk.wait(SECOND)
+    [moved, *_] = desk.said(left, Moved)
+    desk.say(left, MovedTaken("b", "left", "mine", moved.epoch - 1))
+    assert desk.rows(ENDED) == ["mine"], "an answer to something earlier"
+    desk.say(left, MovedTaken("b", "left", "mine", moved.epoch))
+    assert desk.rows(ENDED) == []
+
+
+def test_what_is_ended_before_its_old_broker_has_heard_of_the_move_is_over_there_too() -> None:
+    """Else it would go on there: hold the log, and begin again for the next who presents the name."""
+    desk, left, _, _ = at_left(1, 2)
+    reader = desk.reader(durable="mine")
+    desk.say(left, stands(desk.own.core.stable - 1))
+    assert desk.got(reader) == [2]
+    end(desk, reader)
+    assert desk.rows(READERS) == []
+    [moved, *_] = desk.said(left, Moved)
+    assert desk.said(reader, Withdrawn) == []
+    desk.say(left, MovedTaken("b", "left", "mine", moved.epoch))
+    assert len(desk.said(reader, Withdrawn)) == 1
+
+
+def test_a_name_that_was_ended_is_new_though_a_broker_that_does_not_answer_still_has_it() -> None:
+    desk, left, _, publisher = at_left(1, 2)
+    ending = desk.reader(durable="mine")
+    end(desk, ending)
+    asked = len(desk.said(left, Fetch))
+    reader = desk.reader("v", durable="mine")
+    desk.say(publisher, publish("p", 3))
+    assert desk.got(reader) == [3]
+    assert len(desk.said(left, Fetch)) == asked
+    desk.wait(2 * SECOND)
+    epoch = desk.durable("mine").durable.epoch  # type: ignore[union-attr]
+    assert desk.said(left, Moved)[-1].epoch == epoch, "it is the new one's to tell it"
+    assert desk.rows(ENDED) == []
+    desk.say(left, MovedTaken("b", "left", "mine", EPOCH))
+    assert desk.durable("mine").moved_from, "an answer to something earlier"
+    desk.say(left, MovedTaken("b", "left", "mine", epoch))
+    assert not desk.durable("mine").moved_from
+
+
+def test_what_is_ended_while_nobody_is_sure_where_it_is_is_over_when_they_are() -> None:
+    desk, _, _ = shop(durable="mine")
+    desk.restart()
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    desk.say(reader, Unsubscribe(SubscriptionId("u", 2, 1)))
+    assert desk.rows(READERS) == ["mine"]
+    desk.wait(3 * SECOND)
+    assert desk.rows(READERS) == []
+    assert len(desk.said(reader, Withdrawn)) == 1
+
+
+def test_one_that_has_moved_on_is_asked_for_where_it_is_now() -> None:
+    """Else it would begin anew, and nobody would hear of what it had not read."""
+    desk, left, right, _ = at_left(1, 2, 3)
+    reader = desk.reader(durable="mine")
+    desk.tell(right, "right", "a", Durable("mine", EPOCH + 1))
+    desk.say(left, Fetched("b", "left", "mine", None))
+    assert desk.said(reader, Confirmed) == []
+    assert desk.said(right, Fetch) == [Fetch("right", "b", "mine")]
+    at = desk.own.core.stable - 1
+    desk.say(right, Fetched("b", "right", "mine", {OWN: Stand(at, at, at)}, EPOCH + 1, EPOCH, "left"))
+    assert desk.got(reader) == [3]
+
+
+def test_shortly_after_a_start_an_unknown_name_may_be_kept_at_a_broker_that_was_not_heard_of_yet() -> None:
+    desk = Desk(["left"], brokers=("b", "left"))
+    left = desk.neighbour("left", [])
+    desk.publisher("p", 1, 2, 3)
+    reader = desk.reader(durable="mine")
+    assert desk.said(reader, Confirmed) == []
+    desk.tell(left, "left", str(broker_filter("left")))
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    desk.wait(3 * SECOND)
+    assert desk.said(left, Fetch) != []
+    desk.say(left, stands(desk.own.core.stable - 1))
+    assert desk.got(reader) == [3]
+
+
+def test_a_name_that_nobody_can_know_of_is_new_at_once_and_otherwise_two_seconds_after_a_start() -> None:
+    for brokers, is_sure in (("b", "left"), True), (("b", "left", "far"), False):
+        desk = Desk(["left"], brokers=brokers)
+        desk.meet("left")
+        desk.publisher("p", 1)
+        reader = desk.reader(durable="mine")
+        assert bool(desk.said(reader, Confirmed)) == is_sure
+        desk.wait(3 * SECOND)
+        assert desk.said(reader, Confirmed)
+
+
+# Who is asked
+
+
+def test_where_it_stands_is_told_to_one_broker_at_a_time() -> None:
+    """The first has so long to read it; else both would."""
+    desk = Desk(["left", "right"])
+    left, right = desk.meet("left"), desk.meet("right")
+    desk.publisher("p", 1)
+    desk.lose(desk.reader(durable="mine"))
+    desk.say(left, Fetch("b", "left", "mine"))
+    desk.say(right, Fetch("b", "right", "mine"))
+    assert (len(desk.said(left, Fetched)), len(desk.said(right, Fetched))) == (1, 0)
+    desk.say(left, Fetch("b", "left", "mine"))
+    assert len(desk.said(left, Fetched)) == 2, "letters may be lost"
+    desk.wait(2 * SECOND)
+    desk.say(right, Fetch("b", "right", "mine"))
+    assert len(desk.said(right, Fetched)) == 1
+
+
+def test_who_comes_here_when_it_was_just_given_away_gets_it_from_there() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    desk.lose(desk.reader(durable="mine"))
+    desk.say(publisher, publish("p", 2, 3))
+    desk.say(left, Fetch("b", "left", "mine"))
+    reader = desk.reader("v", durable="mine")
+    assert desk.said(left, Fetch) == [Fetch("left", "b", "mine")]
+    assert desk.said(reader, Confirmed) == []
+    epoch = desk.clock
+    at = desk.own.core.stable - 1
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at, at, at)}, epoch, 1, "b"))
+    assert desk.got(reader) == [3]
+    durable = desk.durable("mine").durable
+    assert durable is not None
+    assert durable.epoch > epoch, "or left would take it back"
+
+
+def test_what_is_older_than_what_is_known_here_is_no_answer() -> None:
+    """It was given away, and nobody took it: who was asked has it from before it came here."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1, 2, 3)
+    reader = desk.reader(durable="mine")
+    early = desk.own.core.stable - 2
+    desk.say(publisher, publish("p", 4))
+    desk.acknowledge(reader)
+    desk.lose(reader)
+    desk.say(publisher, publish("p", 5))
+    desk.say(left, Fetch("b", "left", "mine"))
+    again = desk.reader(incarnation=2, durable="mine")
+    desk.say(left, stands(early))
+    assert desk.got(again) == [5]
+    assert desk.gaps(again) == []
+
+
+def test_who_wants_to_read_it_itself_answers_nobody_before_it_does() -> None:
+    desk, left, right, _ = at_left(1, 2)
+    desk.reader(durable="mine")
+    desk.say(right, Fetch("b", "right", "mine"))
+    assert desk.said(right, Fetched) == [], "that it is not here would not be true for long"
+    desk.say(left, stands(desk.own.core.stable - 1))
+    desk.say(right, Fetch("b", "right", "mine"))
+    assert [each.places for each in desk.said(right, Fetched)] != [None]
+
+
+@pytest.mark.parametrize("start", [None, 0])
+def test_one_that_has_not_begun_yet_stands_where_it_is_to_begin_or_nobody_is_told(start: int | None) -> None:
+    """Else who fetches it would take all pubends for new, or forget that it wanted everything."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1, 2)
+    desk.confirms = False
+    desk.reader(durable="mine", start=start)
+    desk.say(left, Fetch("b", "left", "mine"))
+    if start is None:
+        assert desk.said(left, Fetched) == []
+        desk.say(left, *(Confirmed(each.subscription) for each in desk.said(left, Subscribe)))
+        now = desk.own.core.stable
+        desk.say(left, Fetch("b", "left", "mine"))
+        [answer] = desk.said(left, Fetched)
+        assert answer.places == {OWN: Stand(now, now, now)}
+    else:
+        [answer] = desk.said(left, Fetched)
+        assert answer.places == {OWN: Stand(start, start, start)}
+
+
+def test_one_that_came_here_and_is_not_in_place_yet_stands_where_it_stood() -> None:
+    desk, left, right, _ = at_left(1, 2, 3)
+    desk.confirms = False
+    desk.reader(durable="mine")
+    at = desk.own.core.stable - 1
+    desk.say(left, stands(at))
+    desk.say(right, Fetch("b", "right", "mine"))
+    [answer] = desk.said(right, Fetched)
+    assert answer.places == {OWN: Stand(at, at, at)}
+
+
+def test_where_it_stood_when_it_came_outlives_a_restart() -> None:
+    desk, left, _, _ = at_left(1, 2, 3)
+    reader = desk.reader(durable="mine")
+    desk.hold()
+    at = desk.own.core.stable - 1
+    desk.confirms = False
+    desk.say(left, stands(at))
+    desk.lose(reader)  # so it is saved as it is
+    desk.restart()
+    desk.confirms = True
+    desk.meet("left", incarnation=2)
+    desk.wait(3 * SECOND)
+    reader = desk.reader("u", incarnation=2, durable="mine")
+    assert desk.got(reader) == [3]
+
+
+def test_what_was_told_is_kept_though_nothing_is_for_it_until_the_move_is_over() -> None:
+    """B1.9: where it goes on elsewhere it needs what comes after that (seed 6865 of the durable swarm, with faults)."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.lose(reader)
+    desk.say(left, Fetch("b", "left", "mine"))
+    [answer] = desk.said(left, Fetched)
+    assert answer.places is not None
+    at = answer.places[OWN].released
+    for n in range(2, 12):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.wait(SECOND)
+    constream = desk.course().hosted.constream
+    assert constream is not None
+    assert constream.released == at
+    desk.restart()
+    desk.meet("left", incarnation=2)
+    desk.wait(5 * SECOND)
+    constream = desk.course().hosted.constream
+    assert constream is not None
+    assert constream.released == at, "a restart changes nothing"
+    desk.wait(70 * SECOND)
+    assert constream.released > at, "nobody has made anything of it"
+
+
+def test_nothing_is_reported_while_somebody_who_came_is_not_in_place() -> None:
+    """What it left here when it went held the log; what it stands before is still needed."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    desk.lose(desk.reader(durable="mine"))
+    desk.say(publisher, publish("p", 2))
+    desk.say(left, Fetch("b", "left", "mine"))
+    [answer] = desk.said(left, Fetched)
+    assert answer.places is not None
+    at = answer.places[OWN].released
+    reader = desk.reader("v", durable="mine")
+    desk.confirms = False
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at, at, at)}, desk.clock, 1, "b"))
+    for n in range(3, 13):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.wait(SECOND)
+    assert desk.own.core.forgotten <= at
+    desk.say(left, *(Confirmed(each.subscription) for each in desk.said(left, Subscribe)))
+    desk.wait(SECOND)
+    assert desk.got(reader) == [2]
+    assert desk.gaps(reader) == []
+
+
+def test_who_has_received_more_than_it_consumed_leaves_the_rest_to_the_next() -> None:
+    """It had fallen over to this broker with a full buffer; then it died."""
+    desk, left, _, _ = at_left(1, 2, 3)
+    last = desk.own.core.stable
+    reader = desk.reader(durable="mine", token={OWN: last - 1}, consumed={OWN: last - 2})
+    desk.say(left, stands(last - 2))
+    assert desk.got(reader) == [3]
+    desk.lose(reader)
+    again = desk.reader(incarnation=2, durable="mine")
+    assert desk.got(again) == [2, 3]
+
+
+def test_what_is_silence_behind_what_it_consumed_is_left_out_of_that_as_well() -> None:
+    desk, left, _, publisher = at_left(1, 2)
+    consumed = desk.own.core.stable
+    desk.say(publisher, publish("p", 3, topic="b"))
+    received = desk.own.core.stable
+    reader = desk.reader(durable="mine", token={OWN: received}, consumed={OWN: consumed})
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(1, consumed, received)}))
+    desk.wait(SECOND)
+    assert desk.durable("mine").moved_from == {"left": EPOCH}
+    constream = desk.course().hosted.constream
+    assert constream is not None
+    assert constream.released >= received
+    assert desk.gaps(reader) == []
+
+
+# Two who have begun it, and could not hear of each other
+
+
+def begun_twice(mine: int) -> tuple[Desk, int, int, int]:
+    """The broker under test has begun mine, and read so many of five events; left had begun it before, it turns out."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine", start=0)
+    desk.say(publisher, publish("p", 2, 3, 4, 5))
+    ticks = [tick for tick, _ in desk.events(reader)]
+    if mine:
+        desk.acknowledge(reader, **{OWN: ticks[mine - 1]})
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    return desk, left, reader, ticks[0]
+
+
+def test_the_later_claim_asks_the_earlier_one_how_far_it_is_and_goes_on_where_neither_has_been() -> None:
+    desk, left, reader, first = begun_twice(3)
+    desk.wait(2 * SECOND)
+    assert desk.said(left, Fetch) != []
+    assert desk.said(left, Moved) == [], "not before that is known"
+    desk.say(left, stands(first, first - 1))  # only the first was read there
+    assert len(desk.said(reader, Ousted)) == 0, "here it was read farther, and nothing is missing"
+    desk.wait(2 * SECOND)
+    [letter, *_] = desk.said(left, Moved)
+    assert letter.durable == "mine"
+
+
+def test_what_was_read_at_neither_comes_again_for_the_next() -> None:
+    """It had not been read here up to where it began at left."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1, 2)
+    early = desk.own.core.stable
+    desk.say(publisher, publish("p", 3))
+    reader = desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 4))
+    assert desk.got(reader) == [4]
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    desk.wait(SECOND)
+    desk.say(left, stands(early, early - 1))
+    [ousted] = desk.said(reader, Ousted)
+    assert ousted.reason == "mine was begun at left, too, and goes on from there"
+    again = desk.reader(incarnation=2, durable="mine")
+    assert desk.got(again) == [3, 4]
+    assert desk.gaps(again) == []
+
+
+def test_who_comes_before_they_have_heard_of_each_other_waits_for_that() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1, 2)
+    early = desk.own.core.stable
+    desk.say(publisher, publish("p", 3))
+    desk.lose(desk.reader(durable="mine"))
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    reader = desk.reader(incarnation=2, durable="mine")
+    assert desk.said(reader, Confirmed) == []
+    desk.wait(SECOND)
+    desk.say(left, stands(early, early - 1))
+    assert desk.got(reader) == [3]
+    assert desk.said(reader, Ousted) == []
+
+
+def test_who_comes_waits_no_longer_than_two_seconds_for_it() -> None:
+    desk, left, reader, _ = begun_twice(0)
+    desk.lose(reader)
+    again = desk.reader(incarnation=2, durable="mine")
+    desk.wait(3 * SECOND)
+    assert desk.got(again) == [1, 2, 3, 4, 5]
+    assert desk.said(left, Moved) == []
+
+
+def test_one_that_was_given_away_before_they_heard_of_each_other_is_joined_where_it_is_now() -> None:
+    """Who has given it away would join what nobody reads, and tell the other that it need not keep it."""
+    desk, left, reader, first = begun_twice(0)
+    desk.lose(reader)
+    desk.say(left, Fetch("b", "right", "mine"))  # right lies behind left
+    desk.wait(2 * SECOND)
+    asked = len(desk.said(left, Fetch))
+    desk.say(left, stands(first, first - 1))
+    desk.wait(2 * SECOND)
+    assert len(desk.said(left, Fetch)) == asked
+    desk.say(left, Moved("b", "right", "mine", desk.clock))
+    assert desk.rows(READERS) == []
+    assert desk.rows(ENDED) == []
+    assert desk.said(left, Moved) == []
+
+
+def test_the_earlier_claim_lets_go_when_it_is_told_and_of_two_in_one_epoch_the_broker_named_last_has_it() -> (
+    None
+):
+    desk = Desk(["left", "a"])
+    left, a = desk.meet("left"), desk.meet("a")
+    desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    epoch = desk.durable("mine").durable.epoch  # type: ignore[union-attr]
+    desk.say(a, Moved("b", "a", "mine", epoch))
+    assert len(desk.said(a, MovedTaken)) == 1
+    assert desk.said(reader, Ousted) == []
+    desk.say(left, Moved("b", "left", "mine", epoch))
+    assert len(desk.said(reader, Ousted)) == 1
+    assert desk.rows(READERS) == []
+
+
+def test_a_leftover_of_one_that_was_ended_is_not_asked_but_told() -> None:
+    """Else the new one would begin where the old one had been."""
+    desk, left, _, publisher = at_left(1, 2)
+    known = SubscriptionId("left", 1, 2)
+    end(desk, desk.reader(durable="mine"))
+    desk.say(left, Unsubscribe(known))
+    reader = desk.reader("v", durable="mine")
+    asked = len(desk.said(left, Fetch))
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))  # it was down meanwhile
+    desk.wait(SECOND)
+    assert len(desk.said(left, Fetch)) == asked
+    desk.say(publisher, publish("p", 3))
+    assert desk.got(reader) == [3]

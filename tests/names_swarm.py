@@ -1,0 +1,401 @@
+"""Many who want to read under few names: ``python tests/names_swarm.py SEEDS CHUNK [--faults]``.
+
+Durable subscriptions whose places the brokers keep, in a network in this process and in its own time: clients without a
+token present the same names at any broker, one after the other or at once, leave, are ousted, give up before they are
+confirmed, or end what they read. With ``--faults`` brokers crash and freeze and links are cut meanwhile, for a while.
+
+Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
+somebody, by each in order; nobody waits for ever; and when everything is over no broker keeps any of it. Where all
+brokers hear of each other nobody reads what a client that had left before had committed, or what was accepted long
+before the subscription was asked for (R1.2, R1.32, B1.9).
+
+A failing run prints its seed; the last line of a good one has its counts, for ``tools/soak.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from bisect import bisect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import holdfast
+from holdfast import memory
+from holdfast.client.item import Gap, LoggedEvent
+
+STREAMS = {"orders": ("orders/#", "durable")}
+TREES: tuple[dict[str, str | None], ...] = (
+    {"b1": None},
+    {"b1": None, "b2": "b1"},
+    {"b1": None, "b2": "b1", "b3": "b2"},
+    {"b1": None, "b2": "b1", "b3": "b1", "b4": "b1"},
+)
+STEP_S = 0.01
+HISTORY_S = 8.0  #: a broker where nobody reads goes on from what it heard last, for some seconds
+LASTS_S = 12.0  #: of the network's time
+PATIENCE_S = 20.0  #: so long, at most, until everything is in order when all faults are over
+
+
+class Broken(AssertionError):
+    """A promise that was not kept."""
+
+
+@dataclass
+class Subscription:
+    """What is promised under a name, from when it is asked for until it is ended."""
+
+    asked_after: int  #: the last event accepted a while before
+    is_raced: bool = False  #: several began it at once, at several brokers: for a moment all of them have it
+    owed_after: int | None = None  #: the last event published before it was confirmed
+    read: set[int] = field(default_factory=set)  #: by anybody
+    committed: int = 0  #: and committed, by those who have left
+
+    def missing(self, upto: int) -> list[int]:
+        """What is owed and was not read."""
+        return [n for n in range((self.owed_after or upto) + 1, upto + 1) if n not in self.read]
+
+
+@dataclass
+class Session:
+    """A client that presents a name."""
+
+    client: str
+    name: str
+    broker: str
+    of: Subscription
+    begins_after: int  #: what was committed when it came
+    is_in: bool = False
+    had_gap: bool = False
+    is_over: bool = False
+    is_to_leave: bool = False
+    is_to_end: bool = False
+    is_ended: bool = False
+    got: list[int] = field(default_factory=list)
+    committed: int = 0
+    task: asyncio.Task[None] | None = None
+    waits: asyncio.Future[Any] | None = None
+
+
+class Names:
+    """One run."""
+
+    def __init__(self, seed: int, *, with_faults: bool) -> None:
+        self.rng = Random(seed)
+        self.counts: Counter[str] = Counter()
+        tree = self.rng.choice(TREES)
+        self.net = memory.Network(
+            f"names-{seed}",
+            tree=tree,
+            streams=STREAMS,
+            stepped=True,
+            seed=seed,
+            delay=self.rng.choice((0.0, 0.001, 0.02)),
+        )
+        self.links = [(child, parent) for child, parent in tree.items() if parent is not None]
+        self.with_faults = with_faults
+        self.is_troubled = with_faults and len(tree) > 1  #: brokers may not have heard of each other
+        self.troubled: dict[str, None] = {}  #: brokers that are down or frozen
+        self.published = self.accepted = 0
+        self.accepted_at: list[float] = []
+        self.subscriptions: dict[str, Subscription] = {}
+        self.sessions: list[Session] = []
+        self.names = [f"n{i}" for i in range(self.rng.randint(1, 3))]
+        self.failures: list[BaseException] = []
+        self.is_over = False
+
+    # Everybody, at once
+
+    async def run(self) -> Counter[str]:
+        with self.net:
+            publishing = asyncio.create_task(self._publish())
+            try:
+                await self._act()
+                await self._heal()
+                await self._part(publishing)
+                await self._end_all()
+            finally:
+                await self._close([publishing, *(each.task for each in self.sessions if each.task)])
+        self.counts["runs"] += 1
+        self.counts["events"] += self.accepted
+        return self.counts
+
+    async def _close(self, tasks: list[asyncio.Task[None]]) -> None:
+        for session in self.sessions:
+            session.is_to_leave = True
+        for task in tasks:
+            task.cancel()
+        closing = asyncio.gather(*tasks, return_exceptions=True)
+        while not closing.done():  # in the network's time
+            await asyncio.sleep(0)
+            self.net.advance(STEP_S)
+
+    async def _pass(self, seconds: float) -> None:
+        until = self.net.now + seconds
+        while self.net.now < until:
+            for _ in range(8):
+                await asyncio.sleep(0)
+            self.net.advance(STEP_S)
+            if self.failures:
+                raise self.failures[0]
+
+    async def _until(self, is_done: Callable[[], bool], what: Callable[[], str]) -> None:
+        until = self.net.now + PATIENCE_S
+        while not is_done():
+            if self.net.now > until:
+                raise Broken(f"{what()}, {PATIENCE_S:g} s after everything was well again")
+            await self._pass(0.2)
+
+    async def _publish(self) -> None:
+        broker = self.rng.choice(self.net.brokers)
+        pause = self.rng.choice((0.02, 0.1))
+        async with holdfast.connect(self.net.url, broker=broker, name="p") as p:
+            n = 0
+            while not self.is_over:
+                n += 1
+                self.published = n
+                await p.publish("orders/eu", {"n": n}, n=n)
+                self.accepted = n
+                self.accepted_at.append(self.net.now)
+                await self._sleep(pause)
+
+    async def _sleep(self, seconds: float) -> None:
+        until = self.net.now + seconds
+        while self.net.now < until:
+            await asyncio.sleep(0)
+
+    # What happens
+
+    async def _act(self) -> None:
+        await self._pass(0.5)
+        until = self.net.now + LASTS_S
+        while self.net.now < until:
+            for _ in range(self.rng.choice((1, 1, 1, 2, 3))):
+                self._act_once()
+            await self._pass(self.rng.choice((0.0, 0.01, 0.03, 0.1, 0.5, 1.5)))
+
+    def _act_once(self) -> None:
+        here = [each for each in self.sessions if not each.is_over]
+        draw = self.rng.random()
+        if self.with_faults and draw < 0.15:
+            self._trouble()
+        elif draw < 0.6 or not here:
+            self._present(self.rng.choice(self.names))
+        elif draw < 0.9:
+            self._leave(self.rng.choice(here))
+        else:
+            chosen = self.rng.choice(here)
+            is_alone = all(each is chosen or each.name != chosen.name for each in here)
+            if is_alone and not chosen.is_to_leave:
+                chosen.is_to_end = True
+                self._wake(chosen)
+
+    def _present(self, name: str) -> Session | None:
+        if any(each.name == name and each.is_to_end and not each.is_over for each in self.sessions):
+            return None  # whether it is the old one or a new one nobody could say
+        of = self.subscriptions.setdefault(name, Subscription(self._accepted_before(HISTORY_S)))
+        session = Session(f"c{len(self.sessions)}", name, self.rng.choice(self.net.brokers), of, of.committed)
+        others = [each for each in self.sessions if each.of is of and not each.is_over]
+        if of.owed_after is None and any(each.broker != session.broker for each in others):
+            of.is_raced = True
+        session.task = asyncio.create_task(self._watched(session))
+        session.task.add_done_callback(lambda _: self._over(session))
+        self.sessions.append(session)
+        self.counts["sessions"] += 1
+        return session
+
+    def _accepted_before(self, seconds: float) -> int:
+        return bisect(self.accepted_at, self.net.now - seconds)
+
+    def _leave(self, session: Session) -> None:
+        session.is_to_leave = True
+        self._wake(session)
+        if not session.is_in and session.task is not None and not session.is_to_end:
+            self.counts["gave up"] += 1
+            session.task.cancel()
+
+    def _wake(self, session: Session) -> None:
+        if session.waits is not None and not session.waits.done():
+            session.waits.cancel()
+
+    def _trouble(self) -> None:
+        """Something breaks, or is mended."""
+        self.counts["faults"] += 1
+        kind = self.rng.choice(("crash", "freeze", "cut", "mend"))
+        broker = self.rng.choice(self.net.brokers)
+        if kind == "mend" or self.troubled:
+            self._mend()
+        elif kind == "cut" and self.links:
+            link = self.rng.choice(self.links)
+            self.net.cut(*link)
+            self.troubled["/".join(link)] = None
+        elif kind == "freeze":
+            self.net.freeze(broker)
+            self.troubled[f"{broker}?"] = None
+        else:
+            self.net.crash(broker)
+            self.troubled[broker] = None
+
+    def _mend(self) -> None:
+        for each in self.troubled:
+            if "/" in each:
+                self.net.heal(*each.split("/"))
+            elif each.endswith("?"):
+                self.net.unfreeze(each[:-1])
+            else:
+                self.net.restart(each)
+        self.troubled.clear()
+
+    # A session
+
+    async def _watched(self, session: Session) -> None:
+        try:
+            await self._session(session)
+        except asyncio.CancelledError:
+            if session.is_in:
+                raise
+        except holdfast.TakenOver:
+            self.counts["ousted"] += 1
+        except holdfast.Refused as refused:
+            if not self.with_faults or "does not answer" not in str(refused):
+                self.failures.append(refused)
+            self.counts["refused"] += 1
+        except BaseException as error:  # what a run must not hide
+            self.failures.append(error)
+
+    def _over(self, session: Session) -> None:
+        session.is_over = True
+        if session.is_ended:
+            self.subscriptions.pop(session.name, None)
+        else:
+            session.of.committed = max(session.of.committed, session.committed)
+
+    async def _session(self, session: Session) -> None:
+        async with (
+            holdfast.connect(self.net.url, broker=session.broker, name=session.client) as client,
+            client.subscribe("orders/#", durable=session.name) as items,
+        ):
+            session.is_in = True
+            self.counts["confirmed"] += 1
+            if session.of.owed_after is None:
+                session.of.owed_after = self.published
+            while not session.is_to_leave and not session.is_to_end:
+                session.waits = asyncio.ensure_future(items.get())
+                try:
+                    item = await session.waits
+                except asyncio.CancelledError:
+                    continue
+                self._take(session, item)
+                if session.got and self.rng.random() < 0.5:
+                    await items.commit(item)
+                    session.committed = session.got[-1]
+            if session.is_to_end:
+                await items.unsubscribe()
+                session.is_ended = True
+                self.counts["ended"] += 1
+
+    def _take(self, session: Session, item: Any) -> None:
+        who = f"{session.name} at {session.broker}"
+        if isinstance(item, Gap):
+            if not self.is_troubled:
+                raise Broken(f"{who}: {item}")
+            session.had_gap = True
+            self.counts["gaps"] += 1  # if somebody was owed what is in it, it will be missed
+            return
+        assert isinstance(item, LoggedEvent), item
+        of, n = session.of, item.n
+        self.counts["deliveries"] += 1
+        if session.got:
+            if n != session.got[-1] + 1 and not session.had_gap:
+                raise Broken(f"{who}: {n} after {session.got[-1]}")
+            session.had_gap = False
+        elif n <= session.begins_after and not (of.is_raced or self.is_troubled):
+            raise Broken(f"{who} begins with {n}, and {session.begins_after} was committed when it came")
+        elif n <= of.asked_after and not self.with_faults:
+            raise Broken(
+                f"{who} begins with {n}, and {of.asked_after} was accepted long before anybody asked"
+            )
+        elif not self.with_faults and of.missing(n - 1):
+            raise Broken(f"{who} begins with {n}, and {of.missing(n - 1)} were not read")
+        session.got.append(n)
+        of.read.add(n)
+
+    # The end
+
+    async def _heal(self) -> None:
+        self._mend()
+        await self._pass(1.0)
+
+    async def _part(self, publishing: asyncio.Task[None]) -> None:
+        """Everybody leaves, whatever they wait for."""
+        for each in self.sessions:
+            if not each.is_over and not each.is_to_end:
+                self._leave(each)
+        await self._until(lambda: all(each.is_over for each in self.sessions), self._waiting)
+        self.is_over = True
+        await self._until(publishing.done, lambda: "the publisher waits")
+        publishing.result()
+
+    def _waiting(self) -> str:
+        waiting = [(each.name, each.broker, each.is_in) for each in self.sessions if not each.is_over]
+        return f"sessions that do not end: {waiting}"
+
+    async def _end_all(self) -> None:
+        """Somebody reads what is left of each, and ends it."""
+        for name in self.names:
+            await self._end(name)
+        await self._until(lambda: not list(self._left()), lambda: f"left over: {list(self._left())}")
+
+    async def _end(self, name: str) -> None:
+        """Two brokers that could not hear of each other may both have begun it: then it goes back, for another."""
+        session = self._present(name)
+        assert session is not None
+        of, where = session.of, f"{name} at {session.broker}"
+        await self._until(lambda: session.is_in or session.is_over, lambda: f"{where} is not confirmed")
+        await self._until(
+            lambda: session.is_over or not of.missing(self.accepted),
+            lambda: f"of {where} nobody reads {of.missing(self.accepted)} of {self.accepted}",
+        )
+        if session.is_over and self.with_faults:
+            await self._end(name)
+            return
+        session.is_to_end = True
+        self._wake(session)
+        await self._until(lambda: session.is_over, lambda: f"{where} cannot be ended")
+
+    def _left(self) -> Iterator[str]:
+        for broker in self.net.brokers:
+            for name in self.net._world.nodes[broker].core.durable.readers.durable:  # type: ignore[union-attr]
+                yield f"{name} at {broker}"
+
+
+def run_seed(seed: int, *, with_faults: bool) -> Counter[str]:
+    """One run.
+
+    :raises Broken: if a promise was not kept.
+    """
+    return asyncio.run(Names(seed, with_faults=with_faults).run())
+
+
+def main(arguments: list[str]) -> int:
+    with_faults = "--faults" in arguments
+    count, chunk = (int(each) for each in arguments if each != "--faults")
+    counts: Counter[str] = Counter()
+    for seed in range(chunk * count, (chunk + 1) * count):
+        try:
+            counts += run_seed(seed, with_faults=with_faults)
+        except BaseException:
+            sys.stderr.write(f"seed {seed}{' with faults' if with_faults else ''}\n")
+            raise
+    sys.stdout.write(f"counts: {json.dumps(counts)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        sys.exit(main(sys.argv[1:]))
