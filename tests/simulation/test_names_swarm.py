@@ -11,8 +11,8 @@ import pytest
 from holdfast.broker.durable import moving
 from holdfast.broker.durable.endings import Endings
 from holdfast.broker.durable.greeting import Greeting
-from holdfast.broker.durable.moving import Moving
 from holdfast.broker.durable.readers import Readers
+from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
 from names_swarm import Broken, run_seed
 from swarm_time import for_seconds
@@ -75,7 +75,7 @@ def farthest(one: tuple[int, int], other: tuple[int, int]) -> int:
 @pytest.mark.parametrize(
     ("where", "what", "broken", "seed", "with_faults", "problem"),
     [
-        (Moving, "_oust", nothing, 4, False, "do not end"),
+        (Wishes, "oust", nothing, 4, False, "do not end"),
         (Endings, "owe", nothing, 0, False, "left over|long before"),
         (Greeting, "stands", nowhere, 0, False, "Gap|long before|committed"),
         (Readers, "_find", here, 7, False, "were not read"),

@@ -359,7 +359,7 @@ class Hosting:
             self._ended[reader.own] = reader.name
             self._durable.readers.remove(reader)
             return []
-        if self._durable is not None and self._durable.moving.end(port, subscription):
+        if self._durable is not None and self._durable.wishes.end(port, subscription):
             return []  # it is told when it is over
         if any(whose == (port, subscription) for whose in self._subscribers.values()):
             return []  # it is being withdrawn
@@ -378,7 +378,7 @@ class Hosting:
         if whose is None:
             return []
         if self._durable is not None and durable is not None:
-            self._durable.moving.on_over(durable, *whose)
+            self._durable.wishes.on_over(durable, *whose)
             return []
         return _said(whose[0], Withdrawn(whose[1]))
 

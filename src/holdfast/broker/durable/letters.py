@@ -181,6 +181,7 @@ class Letters:
             elif course.hosted.constream is not None:
                 self._report(course)
         self._plane.moving.repeat()
+        self._plane.wishes.repeat()
         for own in self._plane.own.values():
             self._release(own)
             self._expect_no_more(own)

@@ -2,10 +2,10 @@
 
 Whoever presents the name reads it, at any broker. A client that keeps its own token says where it stands; for one that
 does not, the broker that has the subscription is asked; and of one that does, too, since that broker knows up to where
-nothing was for it. Only when the pubends wait for it at its new place is it
-forgotten at the old one: nothing that it has not acknowledged goes in between. Each move has its number, the epoch, so
-that an old one, heard of late, undoes nothing. It is a time by the wall clock, and above the last one's: so a broker
-that was down, and has not heard of the last move, knows whether its client came after it.
+nothing was for it (``wishes``). Only when the pubends wait for it at its new place is it forgotten at the old one:
+nothing that it has not acknowledged goes in between. Each move has its number, the epoch, so that an old one, heard of
+late, undoes nothing. It is a time by the wall clock, and above the last one's: so a broker that was down, and has not
+heard of the last move, knows whether its client came after it.
 
 Two clients may come at once to two brokers. The one that is asked gives it to the first. Where nobody could be asked,
 because it is new or those who have it are out of reach, both begin it; they hear of each other, and the later claim
@@ -14,8 +14,7 @@ asks the other how far it is there, goes on where neither has been, and ousts it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of, rank
@@ -23,28 +22,15 @@ from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS
 from holdfast.broker.durable.joining import had, joined
 from holdfast.broker.durable.reader import Reader
 from holdfast.clock import SECOND, Instant
-from holdfast.filters.expression import Filter
-from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken, Ousted, Stand
-from holdfast.messages.message import Message
-from holdfast.messages.subscriptions import Durable, Refused, Resume, Withdrawn
+from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken
+from holdfast.messages.subscriptions import Durable
 from holdfast.messages.ticks import Tick
 from holdfast.node.interest import Interest
-from holdfast.overlay.transport import Send
-from holdfast.routing.port import ClientPort
 
 if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
 
 __all__ = ["Moving"]
-
-#: So long a broker is asked where a subscription stands; less, if its client has a token.
-FETCH_WITHIN_NS: Final = 5 * SECOND
-CHECK_WITHIN_NS: Final = 3 * SECOND // 2
-
-
-#: So long it is waited for brokers that are to hear that one is over, before its client is told so.
-OVER_WITHIN_NS: Final = 2 * SECOND
 
 #: Whoever was told where a subscription stands has so long to read it before another is told.
 GIVEN_FOR_NS: Final = SECOND
@@ -53,149 +39,12 @@ GIVEN_FOR_NS: Final = SECOND
 HELD_FOR_NS: Final = 60 * SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """A client wants to read what another broker has, or may have."""
-
-    port: ClientPort
-    connection: int | None
-    subscription: SubscriptionId
-    filter: Filter
-    resume: Resume
-    broker: str | None  #: that is asked; None: it is waited for what others say by themselves
-    until: Instant
-    is_ending: bool = False  #: its client does not want to read it any more, but to have it ended
-
-    @property
-    def durable(self) -> str:
-        """The name it is about."""
-        assert self.resume.durable is not None
-        return self.resume.durable
-
-    @property
-    def is_there(self) -> bool:
-        """Whether its client is."""
-        return self.connection is not None and self.port.connection == self.connection
-
-
-@dataclass(frozen=True, slots=True)
-class _Over:
-    """A client has ended a subscription, and waits to hear that."""
-
-    durable: str
-    port: ClientPort
-    connection: int | None
-    subscription: SubscriptionId
-    until: Instant
-
-
 class Moving:
     """Of one broker."""
 
     def __init__(self, plane: DurablePlane) -> None:
         self._plane = plane
-        self._wishes: dict[str, _Wish] = {}  #: by durable name
-        self._over: list[_Over] = []
         self._given: dict[str, tuple[str, Instant]] = {}  #: who was told last where one stands, and when
-
-    # Who waits
-
-    def fetch(
-        self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
-    ) -> None:
-        """Ask a broker where a subscription stands; then it is read here."""
-        until = self._plane.now + (FETCH_WITHIN_NS if resume.token is None else CHECK_WITHIN_NS)
-        wish = _Wish(port, port.connection, subscription, filter, resume, broker, until)
-        self._wait(wish)
-        self._ask(wish)
-
-    def postpone(
-        self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume, until: Instant
-    ) -> None:
-        """Whether a subscription is still here is not known yet: it is read later."""
-        self._wait(_Wish(port, port.connection, subscription, filter, resume, None, until))
-
-    def _wait(self, wish: _Wish) -> None:
-        known = self._wishes.get(wish.durable)
-        if known is None or (known.port, known.subscription) != (wish.port, wish.subscription):
-            self._oust(wish.durable)
-        self._wishes[wish.durable] = wish
-
-    def supersede(self, durable: str) -> None:
-        """Another client reads a subscription here: whoever else waits for it waits in vain."""
-        self._given.pop(durable, None)
-        self._oust(durable)
-
-    def _oust(self, durable: str) -> None:
-        wish = self._wishes.pop(durable, None)
-        if wish is not None and wish.is_ending:
-            self._end(wish)
-        elif wish is not None:
-            self._say(
-                wish.port,
-                wish.connection,
-                Ousted(wish.subscription.number, f"another client reads {durable}"),
-            )
-
-    def give_up(self, port: ClientPort, subscription: int) -> None:
-        """A client does not wait any more."""
-        wish = self._wish_of(port, subscription)
-        if wish is not None:
-            del self._wishes[wish.durable]
-
-    def end(self, port: ClientPort, subscription: SubscriptionId) -> bool:
-        """A client wants to have ended what it waits for; whether it waits for anything."""
-        wish = self._wish_of(port, subscription.number)
-        if wish is None:
-            return False
-        if wish.broker is None:
-            self._wishes[wish.durable] = replace(wish, is_ending=True)
-        else:
-            del self._wishes[wish.durable]
-            self._end(wish)
-        return True
-
-    def _end(self, wish: _Wish) -> None:
-        """It is over, here and wherever else it is."""
-        readers, durable = self._plane.readers, wish.durable
-        reader, others = readers.durable.get(durable), readers.elsewhere.of(durable)
-        if reader is not None:
-            if reader.port is not None:
-                readers.oust(reader, f"{durable} was ended")
-            readers.remove(reader)
-        if others:
-            last, _ = claim_of(others[0])
-            brokers = [each.subscription.subscriber for each in others]
-            readers.endings.owe(durable, brokers, max(self._plane.clock, last + 1))
-        self._plane.saving.add(then=lambda: self.on_over(durable, wish.port, wish.subscription))
-
-    def on_over(self, durable: str, port: ClientPort, subscription: SubscriptionId) -> None:
-        """A subscription is over here, as its client wished; it hears so when it is everywhere.
-
-        For a broker that does not answer it does not wait: that will be told when it comes back.
-        """
-        over = _Over(durable, port, port.connection, subscription, self._plane.now + OVER_WITHIN_NS)
-        self._over.append(over)
-        self._say_over(over)
-
-    def _say_over(self, over: _Over) -> None:
-        is_over = self._plane.readers.endings.is_over(over.durable)
-        if is_over or self._plane.now >= over.until or over.port.connection != over.connection:
-            self._over.remove(over)
-            self._say(over.port, over.connection, Withdrawn(over.subscription))
-
-    def _wish_of(self, port: ClientPort, subscription: int) -> _Wish | None:
-        whose = port, subscription
-        found = (each for each in self._wishes.values() if (each.port, each.subscription.number) == whose)
-        return next(found, None)
-
-    def _say(self, port: ClientPort, connection: int | None, message: Message) -> None:
-        if connection is not None and port.connection == connection:
-            self._plane.emit(Send(connection, [message]))
-
-    def _ask(self, wish: _Wish) -> None:
-        assert wish.broker is not None
-        self._plane.letters.post(Fetch(wish.broker, self._plane.name, wish.durable))
 
     def receive(self, letter: Letter) -> None:
         """Another broker has written."""
@@ -216,33 +65,12 @@ class Moving:
                 self._tell(reader)
         self._plane.readers.endings.repeat()
         self._let_go()
-        for over in self._over.copy():
-            self._say_over(over)
-        for wish in list(self._wishes.values()):
-            if not wish.is_there:
-                del self._wishes[wish.durable]
-            elif self._plane.now >= wish.until:
-                del self._wishes[wish.durable]
-                self._wait_no_longer(wish)
-            elif wish.broker is not None:
-                self._ask(wish)
-
-    def _wait_no_longer(self, wish: _Wish) -> None:
-        if wish.is_ending:
-            self._end(wish)
-        elif wish.broker is None:
-            self._plane.readers.read(wish.port, wish.subscription, wish.filter, wish.resume)
-        elif wish.resume.token is not None:
-            self._take_over(wish, wish.resume)
-        else:
-            problem = f"{wish.durable!r} is kept at {wish.broker}, which does not answer: come later, or with its token"
-            self._say(wish.port, wish.connection, Refused(wish.subscription, problem))
 
     # Where it stands
 
     def _on_fetch(self, letter: Fetch) -> None:
         readers, durable = self._plane.readers, letter.durable
-        if durable in self._wishes:
+        if durable in self._plane.wishes:
             return  # it is about to be here; it will be asked again
         reader, places = readers.durable.get(durable), None
         if reader is not None:
@@ -274,31 +102,16 @@ class Moving:
             if now >= at + HELD_FOR_NS:
                 places.hold(reader, is_held=False)
 
-    def _on_fetched(self, letter: Fetched) -> None:
-        wish = self._wishes.get(letter.durable)
-        if wish is None or wish.broker != letter.origin:
-            reader = self._plane.readers.durable.get(letter.durable)
-            if reader is not None and letter.origin in reader.unmerged and not reader.is_held:
-                self._merge(reader, letter)
-            return
-        del self._wishes[letter.durable]
-        if not wish.is_there:
-            return
-        if letter.places is not None:
-            known = _known(wish.resume, letter.places)
-            self._take_over(wish, known, letter if wish.resume.token is None else replace(letter, born=0))
-        elif {claim_of(each)[1] for each in self._plane.readers.elsewhere.of(letter.durable)} - {
-            letter.origin
-        }:
-            self._plane.readers.read(
-                wish.port, wish.subscription, wish.filter, wish.resume
-            )  # it has moved on
-        else:
-            self._take_over(wish, wish.resume)
+    def take_back(self, durable: str) -> None:
+        """It is read here again."""
+        self._given.pop(durable, None)
 
-    def _take_over(self, wish: _Wish, resume: Resume, fetched: Fetched | None = None) -> None:
-        presented = wish.resume
-        self._plane.readers.take_over(wish.port, wish.subscription, wish.filter, resume, presented, fetched)
+    def _on_fetched(self, letter: Fetched) -> None:
+        if self._plane.wishes.answer(letter):
+            return
+        reader = self._plane.readers.durable.get(letter.durable)
+        if reader is not None and letter.origin in reader.unmerged and not reader.is_held:
+            self._merge(reader, letter)
 
     # That it is here now
 
@@ -382,25 +195,10 @@ class Moving:
     def _on_moved_taken(self, letter: MovedTaken) -> None:
         readers, broker = self._plane.readers, letter.origin
         readers.endings.on_taken(letter.durable, broker, letter.epoch)
-        for over in [each for each in self._over if each.durable == letter.durable]:
-            self._say_over(over)
+        self._plane.wishes.on_taken(letter.durable)
         reader = readers.durable.get(letter.durable)
         if reader is None or broker not in reader.moved_from:
             return
         if (letter.epoch, self._plane.name) > (reader.moved_from[broker], broker):
             del reader.moved_from[broker]
             readers.places.save_reader(reader)
-
-
-def _known(resume: Resume, stands: Mapping[str, Stand]) -> Resume:
-    """Where a subscription goes on: what its client says counts, and what is known to be nothing is left out."""
-    if resume.token is None:
-        return replace(resume, token={pubend: (0, stand.released) for pubend, stand in stands.items()})
-    token, consumed = dict(resume.token), None if resume.consumed is None else dict(resume.consumed)
-    for pubend, (start, acknowledged, released) in stands.items():
-        incarnation, tick = token.get(pubend, (0, min(start, acknowledged)))
-        if tick >= acknowledged:
-            token[pubend] = incarnation, max(tick, released)
-        if consumed is not None and consumed.get(pubend, tick) >= acknowledged:
-            consumed[pubend] = max(consumed.get(pubend, tick), released)
-    return replace(resume, token=token, consumed=consumed)

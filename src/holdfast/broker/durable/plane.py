@@ -27,6 +27,7 @@ from holdfast.broker.durable.readers import Readers
 from holdfast.broker.durable.recovery import recover
 from holdfast.broker.durable.saving import Saving
 from holdfast.broker.durable.throttle import Throttle
+from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
 from holdfast.clock import MILLISECOND, SECOND, Instant
@@ -103,6 +104,7 @@ class DurablePlane:
         self.readers = Readers(settings, self, self.saving, counters)
         self.letters = Letters(self)
         self.moving = Moving(self)
+        self.wishes = Wishes(self)
         self.operating = Operating(self, settings.expire_after_ns)
         self.courses: dict[str, Course] = {}
         self.written: dict[str, Tick] = {}  #: up to where each filtering log came in earlier lives
@@ -295,13 +297,13 @@ class DurablePlane:
         self, broker: str, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume
     ) -> None:
         """Ask a broker where a durable subscription stands, and then read it here."""
-        self.moving.fetch(broker, port, subscription, filter, resume)
+        self.wishes.fetch(broker, port, subscription, filter, resume)
 
     def postpone(
         self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume, until: Instant
     ) -> None:
         """Let a durable subscription be read later."""
-        self.moving.postpone(port, subscription, filter, resume, until)
+        self.wishes.postpone(port, subscription, filter, resume, until)
 
     def post(self, letter: Letter) -> None:
         """Send a letter to a broker; without a way it is lost."""
@@ -318,11 +320,12 @@ class DurablePlane:
 
     def give_up(self, port: ClientPort, subscription: int) -> None:
         """A client does not wait any more for what it wanted to read."""
-        self.moving.give_up(port, subscription)
+        self.wishes.give_up(port, subscription)
 
     def supersede(self, durable: str) -> None:
         """Whoever waits for a durable subscription waits in vain: another client reads it."""
-        self.moving.supersede(durable)
+        self.moving.take_back(durable)
+        self.wishes.oust(durable)
 
     def spread(self, reader: Reader) -> None:
         """Make a durable reader's subscription known to the network."""
