@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from durable_desk import FAR, OWN, Desk, admitted, followed, items
 
 from by_hand import a_publication, publish
 from holdfast.broker.durable.names import pubend_filter
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Admit, Portion, Report
-from holdfast.messages.subscriptions import Confirmed, Upgraded
+from holdfast.messages.subscriptions import Confirmed, Partition, Subscribe, Upgraded
 from holdfast.messages.ticks import ABSOLUTE, Start
 
 EVENT = a_publication("q", 1)
@@ -72,6 +73,29 @@ def test_a_pubend_that_does_not_answer_holds_a_subscription_up_for_two_seconds_a
     [confirmed] = desk.said(reader, Confirmed)
     assert [each.fragment for each in confirmed.partial] == [(FAR,)]
     assert list(confirmed.token or ()) == [OWN]
+
+
+@pytest.mark.parametrize("durable", ["mine", None])
+def test_while_a_pubend_is_missing_a_subscription_is_not_whole_whatever_else_is_over(
+    durable: str | None,
+) -> None:
+    """And who has not begun yet hears of it when it does (seed 7933 with faults)."""
+    desk = Desk(["left"])
+    left = desk.meet("left", FAR)
+    desk.confirms = False
+    reader = desk.reader(durable=durable)
+    [first, second] = (Partition("left", 1, n, (f"far{n}",)) for n in (1, 2))
+    [mine] = [each.subscription for each in desk.said(left, Subscribe) if each.filter == "a"]
+    desk.say(left, Confirmed(mine, (first, second)))
+    desk.say(left, Upgraded(mine, (first,), (second,)))
+    assert desk.said(reader, Upgraded) == []
+    desk.wait(3 * SECOND)
+    [confirmed] = desk.said(reader, Confirmed)
+    assert [each.fragment for each in confirmed.partial] == [("far2",), (FAR,)]
+    desk.say(left, Upgraded(mine, (second,), ()))
+    [upgraded] = desk.said(reader, Upgraded)
+    assert upgraded.cleared == (second,)
+    assert [each.fragment for each in upgraded.partial] == [(FAR,)]
 
 
 def late() -> tuple[Desk, int, int]:

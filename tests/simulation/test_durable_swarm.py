@@ -20,7 +20,7 @@ RUNS_MIN = 6
 #: Seeds that found something, each in its time: pubends that were born while somebody was away, silence from before a
 #: subscription, receipts that were lost with a session, release behind an unfinished reader, logs never begun, silence
 #: that was taken for acknowledged at a move, places that went with the client that had brought them, a confirmation
-#: that came too soon, what was given up while a subscription moved.
+#: that came too soon, what was given up while a subscription moved, partitions that were over and another that was not.
 ONCE_FAILED = (
     (24, False),
     (26, False),
@@ -45,6 +45,7 @@ ONCE_FAILED = (
     (3883, True),
     (5146, True),
     (6865, True),
+    (7933, True),
 )
 
 

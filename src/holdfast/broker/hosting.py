@@ -386,8 +386,8 @@ class Hosting:
         self, own: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
     ) -> Effects:
         """Partitions are over for one."""
-        if self._durable is not None:
-            self._durable.on_upgraded(own, cleared, partial)
+        if self._durable is not None and self._durable.on_upgraded(own, cleared, partial):
+            return []
         whose = self._subscribers.get(own)
         return [] if whose is None else _said(whose[0], Upgraded(whose[1], cleared, partial))
 

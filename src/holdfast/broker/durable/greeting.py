@@ -62,12 +62,17 @@ class Greeting:
     def on_upgraded(
         self, reader: Reader, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
     ) -> None:
-        """Partitions are over; whoever reads durably hears it from here."""
+        """Partitions are over; who has not begun yet will hear what is left."""
         reader.partial = partial
+        if reader.is_greeted:
+            self._say_upgraded(reader, cleared)
+
+    def _say_upgraded(self, reader: Reader, cleared: tuple[Partition, ...]) -> None:
         port = reader.port
-        if reader.durable is not None and port is not None and port.connection is not None:
+        if port is not None and port.connection is not None:
             subscription = SubscriptionId(port.name, port.incarnation, reader.subscription)
-            self._network.emit(Send(port.connection, [Upgraded(subscription, cleared, partial)]))
+            left = (*reader.partial, *reader.absent.values())
+            self._network.emit(Send(port.connection, [Upgraded(subscription, cleared, left)]))
 
     def meet(self, reader: Reader, course: Course, since: Tick | None) -> None:
         """A pubend is, or will be, read by a reader, from a tick on; None: from now on, or from its token on."""
@@ -240,8 +245,6 @@ class Greeting:
         if absent is not None:
             reader.told[course.pubend] = ORIGIN
             course.hosted.tell_gap(reader, constream.released_by(reader.number), UNREACHED, self._audience)
-            subscription = SubscriptionId(port.name, port.incarnation, reader.subscription)
-            left = (*reader.partial, *reader.absent.values())
-            self._network.emit(Send(port.connection, [Upgraded(subscription, (absent,), left)]))
+            self._say_upgraded(reader, (absent,))
         course.hosted.start(reader, None, self._audience)
         self._network.touch(course)

@@ -363,13 +363,16 @@ class DurablePlane:
 
     def on_upgraded(
         self, own: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
-    ) -> None:
-        """More of the network knows a subscription of ours."""
+    ) -> bool:
+        """More of the network knows a subscription of ours; whether it is one of the streams'."""
         on_known = self._announced.get(own)
         if on_known is not None:
             on_known(not partial)
-        else:
-            self.readers.on_upgraded(own, cleared, partial)
+            return True
+        reader = self.readers.under(own)
+        if reader is not None:
+            self.readers.greeting.on_upgraded(reader, cleared, partial)
+        return reader is not None
 
     def _touch_all(self) -> None:
         for course in self.courses.values():

@@ -276,14 +276,6 @@ class Readers:
         """The network knows a subscription."""
         self.greeting.on_subscribed(self._by_own[own], partial, version)
 
-    def on_upgraded(
-        self, own: SubscriptionId, cleared: tuple[Partition, ...], partial: tuple[Partition, ...]
-    ) -> None:
-        """Partitions are over for one."""
-        reader = self._by_own.get(own)
-        if reader is not None:
-            self.greeting.on_upgraded(reader, cleared, partial)
-
     # Reading
 
     def credit(self, port: ClientPort, subscription: int, count: int) -> None:
