@@ -11,6 +11,7 @@ from durable_desk import OWN, Desk, shop
 from by_hand import publish
 from holdfast.broker.durable.names import broker_filter
 from holdfast.broker.durable.records import ENDED, READERS
+from holdfast.broker.settings import Stream
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import (
@@ -22,6 +23,7 @@ from holdfast.messages.durable import (
     Ousted,
     Stand,
 )
+from holdfast.messages.streams import Guarantee
 from holdfast.messages.subscriptions import Confirmed, Durable, Subscribe, Unsubscribe, Withdrawn
 from holdfast.messages.ticks import Tick
 
@@ -370,6 +372,21 @@ def test_nothing_is_reported_while_somebody_who_came_is_not_in_place() -> None:
     desk.wait(SECOND)
     assert desk.got(reader) == [2]
     assert desk.gaps(reader) == []
+
+
+def test_a_token_of_what_it_does_not_read_keeps_nobody_from_reporting() -> None:
+    """Else any client could hold any log."""
+    news = Stream("news", ("b",), guarantee=Guarantee.DURABLE)
+    desk = Desk(streams=(Stream("orders", ("a",), guarantee=Guarantee.DURABLE), news))
+    publisher = desk.publisher("p", 1)
+    other = desk.reader("v", "b", durable="other")
+    desk.say(publisher, publish("p", 2, topic="b"))
+    desk.reader(durable="mine", token={OWN: desk.own.core.stable, "news@b/0": 1})
+    for n in range(3, 13):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.acknowledge(other)
+        desk.wait(SECOND)
+    assert desk.plane.own["news@b/0"].minima.released > desk.clock - 5_000_000
 
 
 def test_who_has_received_more_than_it_consumed_leaves_the_rest_to_the_next() -> None:

@@ -78,7 +78,13 @@ class Readers:
 
     def coming(self) -> set[str]:
         """Pubends that somebody who has come here will read from where it stood, and cannot yet."""
-        return {pubend for reader in self.durable.values() if reader.stood for pubend in reader.stood}
+        return {
+            course.pubend
+            for reader in self.durable.values()
+            if reader.stood  # which is seldom
+            for course in self._network.courses_for(reader.filter)
+            if course.pubend in reader.stood
+        }
 
     def _add(self, reader: Reader) -> None:
         self.audience.add(reader)
