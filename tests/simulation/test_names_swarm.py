@@ -36,6 +36,7 @@ ONCE_FAILED = (
     (504, True),
     (544, True),
     (1178, True),
+    (1950, True),
 )
 
 

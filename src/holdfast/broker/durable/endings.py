@@ -2,78 +2,81 @@
 
 Where one had moved from it is forgotten only when that broker has heard of the move. If it is over before, the broker
 has to hear of it all the same, or it would go on there when it comes back: hold its logs, and begin again for the next
-who presents the name. So it is told until it answers, whoever is restarted meanwhile.
+who presents the name. So it is told until it answers, whoever is restarted meanwhile; and so is a broker that was out
+of reach, and may have begun it by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from holdfast.broker.durable.elsewhere import Claim
-from holdfast.broker.durable.records import ENDED, EndedRow, change
+from holdfast.broker.durable.network import Network
+from holdfast.broker.durable.records import ENDED, EndedRow, change, joined
 from holdfast.broker.durable.saving import Saving
 from holdfast.messages.durable import Moved
 
 __all__ = ["Endings"]
 
+#: So many are told to a broker at a time.
+TOLD_MAX = 1_000
+
 
 class Endings:
     """Of one broker."""
 
-    def __init__(self, me: str, saving: Saving, post: Callable[[Moved], None]) -> None:
+    def __init__(self, me: str, network: Network, saving: Saving) -> None:
         self._me = me
+        self._network = network
         self._saving = saving
-        self._post = post
-        self._owed: dict[
-            str, dict[str, int]
-        ] = {}  #: by name and broker, the epoch above which it is not over
+        self._owed: dict[str, dict[str, int]] = {}  #: by broker and name, the epoch up to which it is over
 
-    def restore(self, rows: Iterable[tuple[str, EndedRow]]) -> None:
-        """What was found on disk."""
-        self._owed = {name: dict(row.owed) for name, row in rows}
+    def restore(self, rows: Iterable[tuple[str, str, EndedRow]]) -> None:
+        """What was found on disk, by name and broker."""
+        for name, broker, row in rows:
+            self._owed.setdefault(broker, {})[name] = row.epoch
 
     def owe(self, name: str, brokers: Iterable[str], epoch: int) -> None:
         """Brokers may still have a subscription that is over, all of it up to an epoch."""
-        owed = self._owed.setdefault(name, {})
         for broker in brokers:
-            owed[broker] = max(epoch, owed.get(broker, 0))
-        self._save(name)
+            owed = self._owed.setdefault(broker, {})
+            owed[name] = max(epoch, owed.get(name, 0))
+            self._saving.add(change(ENDED, joined(name, broker), EndedRow(owed[name])))
         self._saving.add(then=lambda: self._tell(name))
 
     def is_over(self, name: str) -> bool:
         """Whether no broker has it any more."""
-        return name not in self._owed
+        return not any(name in owed for owed in self._owed.values())
 
     def covers(self, name: str, claim: Claim) -> bool:
         """Whether a subscription that a broker still has is over."""
         epoch, broker = claim
-        return (self._owed.get(name, {}).get(broker, 0), self._me) > (epoch, broker)
+        return (self._owed.get(broker, {}).get(name, 0), self._me) > (epoch, broker)
 
     def take(self, name: str) -> Mapping[str, int]:
         """The name is given anew: the brokers that are to be told, which is the new one's from now on."""
-        owed = self._owed.pop(name, {})
-        if owed:
-            self._save(name)
-        return owed
+        taken = {broker: owed[name] for broker, owed in self._owed.items() if name in owed}
+        for broker in taken:
+            self._drop(name, broker)
+        return taken
 
     def on_taken(self, name: str, broker: str, epoch: int) -> None:
         """A broker has answered."""
-        owed = self._owed.get(name, {})
-        if owed.get(broker, epoch + 1) <= epoch:
-            del owed[broker]
-            self._save(name)
+        if self._owed.get(broker, {}).get(name, epoch + 1) <= epoch:
+            self._drop(name, broker)
 
     def repeat(self) -> None:
-        """From time to time: tell those who have not answered."""
-        for name in self._owed:
-            self._tell(name)
+        """From time to time: tell those who have not answered, and can be reached."""
+        for broker, owed in self._owed.items():
+            if self._network.reaches(broker):
+                for name in list(owed)[:TOLD_MAX]:
+                    self._network.post(Moved(broker, self._me, name, owed[name]))
 
     def _tell(self, name: str) -> None:
-        for broker, epoch in self._owed.get(name, {}).items():
-            self._post(Moved(broker, self._me, name, epoch))
+        for broker, owed in self._owed.items():
+            if name in owed:
+                self._network.post(Moved(broker, self._me, name, owed[name]))
 
-    def _save(self, name: str) -> None:
-        owed = self._owed.get(name)
-        if not owed:
-            self._owed.pop(name, None)
-        self._saving.add(change(ENDED, name, EndedRow(dict(owed)) if owed else None))
+    def _drop(self, name: str, broker: str) -> None:
+        del self._owed[broker][name]
+        self._saving.add(change(ENDED, joined(name, broker), None))

@@ -132,7 +132,7 @@ class Moving:
     def _merge(self, reader: Reader, letter: Fetched) -> None:
         """It was begun at another broker, too: it goes on here where nobody has been at either."""
         readers, broker = self._plane.readers, letter.origin
-        claim = reader.moved_from.get(broker, 0), broker
+        claim = letter.epoch, broker
         is_first = reader.durable is not None and reader.born == rank(reader.durable, self._plane.name)
         theirs_is_first = (letter.born, letter.born_at) == claim
         places: dict[str, Tick] = {}
@@ -144,7 +144,8 @@ class Moving:
                 places[course.pubend] = position
                 goes_back = goes_back or position < mine.released
         del reader.unmerged[broker]
-        reader.born = min(reader.born, claim)
+        if letter.places is not None:
+            reader.born = min(reader.born, claim)
         if goes_back and reader.is_greeted:
             readers.oust(reader, f"{reader.name} was begun at {broker}, too, and goes on from there")
         if not reader.is_greeted:

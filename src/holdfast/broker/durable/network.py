@@ -58,6 +58,12 @@ class Network(Protocol):
     def post(self, letter: Letter) -> None:
         """Send a letter to a broker; without a way it is lost."""
 
+    def reaches(self, broker: str) -> bool:
+        """Whether there is a way to a broker."""
+
+    def unreached(self) -> set[str]:
+        """Brokers of the network that there is no way to, as far as they are known."""
+
     @property
     def has_heard_all(self) -> bool:
         """Whether every broker of the network has made itself known since we started, as far as they are known."""

@@ -77,6 +77,7 @@ class Places:
             reader.stood,
             reader.is_held,
             reader.born,
+            list(reader.unmerged),
         )
         self._saving.add(change(READERS, reader.durable.name, row))
         self.save(reader)

@@ -309,6 +309,14 @@ class DurablePlane:
         """Send a letter to a broker; without a way it is lost."""
         self.letters.post(letter)
 
+    def reaches(self, broker: str) -> bool:
+        """Whether there is a way to a broker."""
+        return self.toward(self.brokers.get(broker)) is not None
+
+    def unreached(self) -> set[str]:
+        """Brokers of the network that there is no way to, as far as they are known."""
+        return {each for each in self._others if not self.reaches(each)}
+
     @property
     def has_heard_all(self) -> bool:
         """Whether every broker of the network has made itself known since we started, as far as they are known."""

@@ -58,7 +58,7 @@ class Readers:
         self.audience = Audience(settings, network, counters)
         self.places = Places(network, saving)
         self.greeting = Greeting(settings, network, saving, self.audience, self.places)
-        self.endings = Endings(settings.name, saving, network.post)
+        self.endings = Endings(settings.name, network, saving)
         self.durable: dict[str, Reader] = {}
         self.elsewhere = Elsewhere()
         self._by_own: dict[SubscriptionId, Reader] = {}
@@ -355,9 +355,12 @@ class Readers:
         assert reader.durable is not None
         self._forget(reader)
         self._network.withdraw(reader)
-        owed = [each for each in reader.moved_from if not (has_moved and each in reader.unmerged)]
+        if has_moved:
+            owed = [each for each in reader.moved_from if each not in reader.unmerged]
+        else:  # who is out of reach may have begun it, too
+            owed = [*reader.moved_from, *(self._network.unreached() - reader.moved_from.keys())]
         if owed:
-            self.endings.owe(reader.durable.name, owed, reader.durable.epoch)
+            self.endings.owe(reader.durable.name, sorted(owed), reader.durable.epoch)
 
     def _forget(self, reader: Reader) -> None:
         self._leave(reader)
@@ -390,6 +393,7 @@ class Readers:
             reader.moved_from = dict(row.moved_from)
             reader.away_since = row.away_since or self._network.clock
             reader.stood, reader.is_held, reader.born = row.stood, row.is_held, row.born
+            reader.unmerged = dict.fromkeys(row.unmerged, self._network.now + ADMIT_WITHIN_NS)
             reader.is_restored = reader.is_stored = True
             self._last_number = max(self._last_number, row.number)
             self._add(reader)

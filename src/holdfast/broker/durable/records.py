@@ -42,7 +42,7 @@ REPORTS: Final = "reports"  #: by pubend and broker
 HOSTED: Final = "hosted"  #: by pubend
 READERS: Final = "readers"  #: by durable name
 PLACES: Final = "places"  #: by reader and pubend
-ENDED: Final = "ended"  #: by durable name
+ENDED: Final = "ended"  #: by durable name and broker
 
 
 class DamagedRow(EnvironmentsFault):
@@ -81,6 +81,7 @@ class ReaderRow(msgspec.Struct, frozen=True, array_like=True):
     stood: dict[str, int] | None = None
     is_held: bool = False
     born: tuple[int, str] = (0, "")
+    unmerged: list[str] = []
 
 
 class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -91,10 +92,10 @@ class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     acknowledged: int
 
 
-class EndedRow(msgspec.Struct, frozen=True, array_like=True):
-    """A durable subscription that is over, and the brokers that may still have it."""
+class EndedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A durable subscription that is over, up to an epoch, and may still be at a broker."""
 
-    owed: dict[str, int]
+    epoch: int
 
 
 _Row = TypeVar("_Row", Kept, Leased, ReportRow, HostedRow, ReaderRow, PlaceRow, EndedRow)

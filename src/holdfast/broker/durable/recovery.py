@@ -173,7 +173,7 @@ def _recover_readers(plane: DurablePlane, recovered: Recovered) -> None:
         places.append((int(number), pubend, place))
     plane.readers.restore(rows, places)
     ended = recovered.tables.get(ENDED, {}).items()
-    plane.readers.endings.restore((name, read(ENDED, name, row, EndedRow)) for name, row in ended)
+    plane.readers.endings.restore((*parted(key), read(ENDED, key, row, EndedRow)) for key, row in ended)
     for reader in plane.readers.audience.readers.values():
         plane.spread(reader)
 

@@ -186,10 +186,9 @@ class Wishes:
             if reader.port is not None:
                 readers.oust(reader, f"{durable} was ended")
             readers.remove(reader)
-        if others:
-            last, _ = claim_of(others[0])
-            brokers = [each.subscription.subscriber for each in others]
-            readers.endings.owe(durable, brokers, max(self._plane.clock, last + 1))
+        brokers = {broker for _, broker in map(claim_of, others)} | self._plane.unreached()
+        epoch = max([self._plane.clock, *(epoch + 1 for epoch, _ in map(claim_of, others))])
+        readers.endings.owe(durable, sorted(brokers), epoch)
         self._plane.saving.add(then=lambda: self.on_over(durable, wish.port, wish.subscription))
 
     def on_over(self, durable: str, port: ClientPort, subscription: SubscriptionId) -> None:
