@@ -170,6 +170,17 @@ def test_the_old_broker_is_told_when_the_pubends_wait_for_it_here_and_until_it_h
     assert len(desk.said(left, Moved)) == len(letters)
 
 
+def test_the_old_broker_is_told_though_nothing_happens_at_the_pubend() -> None:
+    """The report that counts says nothing new; it is made all the same."""
+    desk, left, _ = taken_over()
+    desk.restart()  # nobody publishes any more
+    left = desk.meet("left", incarnation=2)
+    desk.wait(3 * SECOND)
+    [letter] = {each.epoch for each in desk.said(left, Moved)}
+    desk.say(left, MovedTaken("b", "left", "mine", letter))
+    assert not desk.durable("mine").moved_from
+
+
 def test_it_is_kept_where_it_was_while_a_pubend_has_not_heard_that_it_is_waited_for_here() -> None:
     """B1.9: the report that includes it counts first, at every pubend."""
     desk = Desk(["left", "right"])

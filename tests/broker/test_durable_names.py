@@ -473,7 +473,7 @@ def test_that_the_earlier_one_is_to_be_asked_outlives_a_restart() -> None:
     assert desk.said(left, Moved) == []
     assert desk.said(left, Fetch) != []
     desk.say(left, stands(first, first - 1))
-    desk.wait(SECOND)
+    desk.wait(2 * SECOND)
     assert desk.said(left, Moved) != []
 
 

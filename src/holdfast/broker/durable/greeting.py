@@ -153,7 +153,8 @@ class Greeting:
                 self._saving.add(change(HOSTED, course.pubend, hosted.row()))
         if reader.stood is not None:
             reader.stood.pop(course.pubend, None)
-        reader.pins[course.pubend] = hosted.number + 1
+        if reader.durable is not None:
+            reader.pins[course.pubend] = hosted.next_number()
         self._places.touch(reader, course)
 
     def _position(self, reader: Reader, course: Course) -> Tick | None:

@@ -68,6 +68,7 @@ class Hosted:
         self.unsure: Tick = ORIGIN
         #: Up to here the filtering log was written for those who read then: who comes later begins above (B1.5).
         self.written: Tick = ORIGIN
+        self.is_awaited = False  #: the next report is waited for by a reader that has come, whatever it says
         self.waiting: dict[int, None] = {}  #: readers to be installed when we are admitted
         self.catchups: dict[int, CatchUp] = {}
         self._reading: dict[int, None] = {}  #: whose matches are being read
@@ -99,6 +100,11 @@ class Hosted:
         """What outlives us, as it was last reported."""
         released, delivered = self.reported
         return HostedRow(self.incarnation, delivered, self.number, self.created, released)
+
+    def next_number(self) -> int:
+        """That of the next report, which somebody waits for: it is made, even if it says the same as the last."""
+        self.is_awaited = True
+        return self.number + 1
 
     def pin(self, position: Tick) -> bool:
         """Somebody needs what we had reported that nobody needs; whether the row is to be saved with that."""

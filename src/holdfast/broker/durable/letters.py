@@ -202,11 +202,12 @@ class Letters:
                 hosted.resign()
                 return
         told = constream.released, constream.latest_delivered
-        if told == hosted.reported and hosted.taken == hosted.number and hosted.number:
+        is_news = told != hosted.reported or hosted.is_awaited or not hosted.number
+        if not is_news and hosted.taken == hosted.number:
             return
-        if told != hosted.reported or not hosted.number:
+        if is_news:
             hosted.number += 1
-            hosted.reported = told
+            hosted.reported, hosted.is_awaited = told, False
         letter = Report(owner_in(course.pubend), self._me, course.pubend, hosted.number, *told)
         row = change(HOSTED, course.pubend, hosted.row())
         if letter.to == self._me:  # both sides of it are saved at once

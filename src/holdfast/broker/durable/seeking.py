@@ -66,7 +66,7 @@ class Seeking:
     def _move(self, reader: Reader, course: Course, constream: Constream, position: Tick) -> None:
         constream.remove(reader.number)
         course.hosted.install(reader, position)
-        reader.pins[course.pubend] = course.hosted.number + 1
+        reader.pins[course.pubend] = course.hosted.next_number()
         self._plane.readers.places.touch(reader, course)
         if course.hosted.pin(position):
             self._plane.saving.add(change(HOSTED, course.pubend, course.hosted.row()))
