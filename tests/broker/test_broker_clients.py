@@ -14,6 +14,7 @@ from holdfast.messages.subscriptions import (
     Healed,
     Known,
     Lore,
+    Partition,
     Refused,
     Subscribe,
     Unsubscribe,
@@ -356,3 +357,19 @@ def test_a_partition_that_ends_is_told_to_the_client_whose_subscription_it_had_s
     world.say(right, Healed(heal.partition))
     subscription = SubscriptionId("peer", 1, 1)
     assert world.said(peer, Upgraded) == [Upgraded(subscription, confirmed.partial, ())]
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_partition_whose_lead_has_died_is_over_with_the_same_one_of_its_next_life(is_over: bool) -> None:
+    """Who led it has forgotten it, and would never end it (durable swarm with faults, seed 8823)."""
+    world = ByHand(["left"])
+    left, peer = world.neighbour("left"), world.client("peer")
+    world.say(peer, subscribe("peer", 1))
+    old, wider = Partition("far", 2, 1, ("x",)), Partition("far", 2, 2, ("x", "y"))
+    other = Partition("beyond", 2, 1, ("x",))
+    world.say(left, Confirmed(own(1), (old, wider, other)))
+    new = Partition("far", 3, 1, ("x",))
+    world.say(left, Upgraded(own(1), (new,) if is_over else (), () if is_over else (new,)))
+    [upgraded] = world.said(peer, Upgraded)
+    assert upgraded.cleared == (old,)
+    assert set(upgraded.partial) == {wider, other} | (set() if is_over else {new})

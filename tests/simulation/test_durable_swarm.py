@@ -20,7 +20,8 @@ RUNS_MIN = 6
 #: Seeds that found something, each in its time: pubends that were born while somebody was away, silence from before a
 #: subscription, receipts that were lost with a session, release behind an unfinished reader, logs never begun, silence
 #: that was taken for acknowledged at a move, places that went with the client that had brought them, a confirmation
-#: that came too soon, what was given up while a subscription moved, partitions that were over and another that was not.
+#: that came too soon, what was given up while a subscription moved, partitions that were over and another
+#: that was not, or whose lead had died.
 ONCE_FAILED = (
     (24, False),
     (26, False),
@@ -46,6 +47,7 @@ ONCE_FAILED = (
     (5146, True),
     (6865, True),
     (7933, True),
+    (8823, True),
 )
 
 

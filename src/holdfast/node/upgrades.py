@@ -209,12 +209,13 @@ class Upgrades:
             return [Send(sender.connection, [taken])]  # it is over, which is as good
         over = self.partitions.is_over
         added = tuple(each for each in message.partial if each not in interest.partial and not over(each))
+        cleared = (*message.cleared, *_superseded(interest, (*message.cleared, *message.partial)))
         if interest.direction is None:
-            effects = self.upgrade(interest, message.cleared, added)
+            effects = self.upgrade(interest, cleared, added)
             return [*effects, Send(sender.connection, [taken])]
         told = dict.fromkeys(message.cleared, sender.name)
         self._upgrades.setdefault(message.subscription, {}).update(told)
-        return self.upgrade(interest, message.cleared, added)
+        return self.upgrade(interest, cleared, added)
 
     def on_upgrade_taken(self, sender: Station, message: UpgradeTaken) -> Effects:
         """The subscriber knows; whoever told us hears so, each what it told."""
@@ -287,3 +288,17 @@ class Upgrades:
             for endpoint in frontier.endpoints
             if endpoint.connection is not None
         ]
+
+
+def _superseded(interest: Interest, news: tuple[Partition, ...]) -> tuple[Partition, ...]:
+    """Partitions whose lead has found the same in another life: it has forgotten these, and will not end them."""
+    return tuple(
+        old
+        for old in interest.partial
+        if old not in news and any(_is_in_next_life(old, each) for each in news)
+    )
+
+
+def _is_in_next_life(old: Partition, new: Partition) -> bool:
+    is_later = new.lead == old.lead and new.incarnation > old.incarnation
+    return is_later and set(old.fragment) <= set(new.fragment)
