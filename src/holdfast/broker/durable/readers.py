@@ -205,7 +205,8 @@ class Readers:
 
     def _create(self, name: str, filter: Filter, resume: Resume, fetched: Fetched | None) -> Reader:
         """A durable subscription begins, or goes on, here; wherever else it is, it is to be forgotten."""
-        moved_from = dict(self.endings.take(name))
+        ended = self.endings.take(name)
+        moved_from = dict(ended)
         claims = [claim_of(each) for each in self.elsewhere.of(name)]
         if fetched is not None and fetched.places is not None:
             claims.append((fetched.epoch, fetched.origin))
@@ -221,8 +222,8 @@ class Readers:
             reader.stood = {pubend: consumed_in(resume, pubend) or ORIGIN for pubend in resume.token}
         if fetched is not None and fetched.born:  # those who have begun it by themselves are asked, too
             reader.born = fetched.born, fetched.born_at
-            until = self._network.now + ADMIT_WITHIN_NS
-            reader.unmerged = {each: until for each, at in moved_from.items() if (at, each) < reader.born}
+            earlier = [each for at, each in claims if (at, each) < reader.born and ended.get(each, -1) < at]
+            reader.unmerged = dict.fromkeys(earlier, self._network.now + ADMIT_WITHIN_NS)
         self._add(reader)
         return reader
 
