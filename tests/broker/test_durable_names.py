@@ -200,6 +200,8 @@ def test_one_that_has_moved_on_is_asked_for_where_it_is_now() -> None:
     assert desk.said(right, Fetch) == [Fetch("right", "b", "mine")]
     at = desk.own.core.stable - 1
     desk.say(right, Fetched("b", "right", "mine", {OWN: Stand(at, at, at)}, EPOCH + 1, EPOCH, "left"))
+    desk.wait(SECOND)
+    desk.say(left, Fetched("b", "left", "mine", None))
     assert desk.got(reader) == [3]
 
 
@@ -259,7 +261,7 @@ def test_who_comes_here_when_it_was_just_given_away_gets_it_from_there() -> None
     assert desk.said(reader, Confirmed) == []
     epoch = desk.clock
     at = desk.own.core.stable - 1
-    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at, at, at)}, epoch, 1, "b"))
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at, at, at)}, epoch, *desk.durable("mine").born))
     assert desk.got(reader) == [3]
     durable = desk.durable("mine").durable
     assert durable is not None
@@ -462,6 +464,37 @@ def test_the_later_claim_asks_the_earlier_one_how_far_it_is_and_goes_on_where_ne
     desk.wait(2 * SECOND)
     [letter, *_] = desk.said(left, Moved)
     assert letter.durable == "mine"
+
+
+def test_so_does_one_that_took_it_from_elsewhere_whoever_began_it_later() -> None:
+    """It comes from left; right had begun it, too (seed 2134 of the names swarm, with faults)."""
+    desk, left, right, _ = at_left(1, 2, 3)
+    early = desk.own.core.stable - 2
+    reader = desk.reader(durable="mine")
+    desk.tell(right, "right", "a", Durable("mine", EPOCH - 1))
+    late = desk.own.core.stable - 1
+    desk.say(left, stands(late))
+    assert desk.said(reader, Confirmed) == [], "right may have begun it by itself"
+    desk.wait(SECOND)
+    desk.say(
+        right, Fetched("b", "right", "mine", {OWN: Stand(early, early, early)}, EPOCH - 1, EPOCH - 1, "right")
+    )
+    assert desk.got(reader) == [2, 3]
+
+
+def test_a_copy_of_the_same_one_from_before_it_moved_changes_nothing() -> None:
+    desk, left, right, _ = at_left(1, 2, 3)
+    early = desk.own.core.stable - 2
+    reader = desk.reader(durable="mine")
+    desk.tell(right, "right", "a", Durable("mine", EPOCH - 1))
+    late = desk.own.core.stable - 1
+    places = {OWN: Stand(late, late, late)}
+    desk.say(left, Fetched("b", "left", "mine", places, EPOCH, EPOCH - 1, "right"))
+    desk.wait(SECOND)
+    desk.say(
+        right, Fetched("b", "right", "mine", {OWN: Stand(early, early, early)}, EPOCH - 1, EPOCH - 1, "right")
+    )
+    assert desk.got(reader) == [3]
 
 
 def test_that_the_earlier_one_is_to_be_asked_outlives_a_restart() -> None:

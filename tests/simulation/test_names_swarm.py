@@ -37,6 +37,7 @@ ONCE_FAILED = (
     (544, True),
     (1178, True),
     (1950, True),
+    (2134, True),
 )
 
 
@@ -77,7 +78,7 @@ def farthest(one: tuple[int, int], other: tuple[int, int]) -> int:
     ("where", "what", "broken", "seed", "with_faults", "problem"),
     [
         (Wishes, "oust", nothing, 4, False, "do not end"),
-        (Endings, "owe", nothing, 0, False, "left over|long before"),
+        (Endings, "owe", nothing, 4, False, "left over|long before"),
         (Greeting, "stands", nowhere, 0, False, "Gap|long before|committed"),
         (Readers, "_find", here, 7, False, "were not read"),
         (moving, "joined", farthest, 92, True, "nobody reads"),

@@ -123,29 +123,34 @@ class Moving:
         if reader is None or rank(reader.durable, self._plane.name) < (epoch, broker):
             return
         known = reader.moved_from.get(broker, -1)
-        if (epoch, broker) < reader.born and known <= epoch:  # else it is one that is over
+        if (
+            reader.born[0] and known <= epoch
+        ):  # else its client has said where it stood, or it is one that is over
             reader.unmerged.setdefault(broker, self._plane.now + ADMIT_WITHIN_NS)
         if known < epoch:
             reader.moved_from[broker] = epoch
             readers.places.save_reader(reader)
 
     def _merge(self, reader: Reader, letter: Fetched) -> None:
-        """It was begun at another broker, too: it goes on here where nobody has been at either."""
+        """It is at another broker, too: if it was begun there, it goes on here where nobody has been at either."""
         readers, broker = self._plane.readers, letter.origin
-        claim = letter.epoch, broker
+        claim, born = (letter.epoch, broker), (letter.born, letter.born_at)
+        del reader.unmerged[broker]
+        if letter.places is None or not letter.born or born == reader.born:  # it is what has come here since
+            readers.places.save_reader(reader)
+            readers.greeting.greet(reader)
+            return
         is_first = reader.durable is not None and reader.born == rank(reader.durable, self._plane.name)
-        theirs_is_first = (letter.born, letter.born_at) == claim
+        theirs_is_first = born == claim
         places: dict[str, Tick] = {}
         goes_back = False
         for course in self._plane.courses_for(reader.filter):
-            mine, theirs = readers.places.stand(reader, course), (letter.places or {}).get(course.pubend)
+            mine, theirs = readers.places.stand(reader, course), letter.places.get(course.pubend)
             if mine is not None and theirs is not None:
                 position = joined(had(mine, is_first=is_first), had(theirs, is_first=theirs_is_first))
                 places[course.pubend] = position
                 goes_back = goes_back or position < mine.released
-        del reader.unmerged[broker]
-        if letter.places is not None:
-            reader.born = min(reader.born, claim)
+        reader.born = min(reader.born, born)
         if goes_back and reader.is_greeted:
             readers.oust(reader, f"{reader.name} was begun at {broker}, too, and goes on from there")
         if not reader.is_greeted:

@@ -54,9 +54,9 @@ class Reader:
     moved_from: dict[str, int] = field(
         default_factory=dict
     )  #: brokers it may still be at, with the epoch there
-    #: The claim by which it began; (0, ""): its client said where. Whoever has it by an earlier one began it, too.
+    #: The claim by which it began, wherever that was; (0, ""): its client said where it stood.
     born: Claim = (0, "")
-    #: Those brokers, until they have said how far it is there, and until when it waits for them before it begins.
+    #: Brokers that have it, too, until they have said how far it is there; and so long it waits for them to begin.
     unmerged: dict[str, Instant] = field(default_factory=dict)
     seated_on: Tick = 0  #: when its client came, by the wall clock
     pins: dict[str, int] = field(

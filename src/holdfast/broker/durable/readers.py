@@ -192,7 +192,7 @@ class Readers:
         """If what was fetched had begun by itself, while we could not be reached: with what is known here."""
         born = (0, "") if fetched is None else (fetched.born, fetched.born_at)
         claim = rank(left.durable, self._me)
-        if fetched is None or fetched.places is None or born <= claim:
+        if fetched is None or fetched.places is None or not born[0] or left.born in (born, (0, "")):
             return resume
         token = dict(resume.token or {})
         for pubend, stand in (self.greeting.stands(left) or {}).items():
@@ -220,10 +220,12 @@ class Readers:
             reader.born = epoch, self._me
         else:
             reader.stood = {pubend: consumed_in(resume, pubend) or ORIGIN for pubend in resume.token}
-        if fetched is not None and fetched.born:  # those who have begun it by themselves are asked, too
+        if (
+            fetched is not None and fetched.born
+        ):  # the others may have begun it by themselves, and are asked, too
             reader.born = fetched.born, fetched.born_at
-            earlier = [each for at, each in claims if (at, each) < reader.born and ended.get(each, -1) < at]
-            reader.unmerged = dict.fromkeys(earlier, self._network.now + ADMIT_WITHIN_NS)
+            others = [each for at, each in claims if each != fetched.origin and ended.get(each, -1) < at]
+            reader.unmerged = dict.fromkeys(others, self._network.now + ADMIT_WITHIN_NS)
         self._add(reader)
         return reader
 
