@@ -136,6 +136,7 @@ class Names:
             self.net.advance(STEP_S)
 
     async def _pass(self, seconds: float) -> None:
+        """Let the network's time pass; everybody has some turns in each step."""
         until = self.net.now + seconds
         while self.net.now < until:
             for _ in range(8):
@@ -165,6 +166,7 @@ class Names:
                 await self._sleep(pause)
 
     async def _sleep(self, seconds: float) -> None:
+        """In the network's time, which ``_pass`` lets pass: until then only others have their turns."""
         until = self.net.now + seconds
         while self.net.now < until:
             await asyncio.sleep(0)
@@ -370,8 +372,9 @@ class Names:
 
     def _left(self) -> Iterator[str]:
         for broker in self.net.brokers:
-            for name in self.net._world.nodes[broker].core.durable.readers.durable:  # type: ignore[union-attr]
-                yield f"{name} at {broker}"
+            kept = self.net.status(broker)["durable"]["subscriptions"]
+            if kept["here"] or kept["away"]:
+                yield f"{kept['here'] + kept['away']} at {broker}"
 
 
 def run_seed(seed: int, *, with_faults: bool) -> Counter[str]:
@@ -389,7 +392,7 @@ def main(arguments: list[str]) -> int:
     for seed in range(chunk * count, (chunk + 1) * count):
         try:
             counts += run_seed(seed, with_faults=with_faults)
-        except BaseException:
+        except BaseException:  # whatever it is, with its seed
             sys.stderr.write(f"seed {seed}{' with faults' if with_faults else ''}\n")
             raise
     sys.stdout.write(f"counts: {json.dumps(counts)}\n")

@@ -24,7 +24,7 @@ from holdfast.broker.settings import Neighbour, Settings, Stream
 from holdfast.clock import MILLISECOND, SECOND, Instant
 from holdfast.errors import MalformedFrame
 from holdfast.identity import Element, SubscriptionId
-from holdfast.messages.durable import Acknowledge, Admitted, Portion
+from holdfast.messages.durable import Acknowledge, Admitted, Fetched, Portion, Stand
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Publication
 from holdfast.messages.session import Heartbeat
@@ -61,6 +61,8 @@ TOTAL: Final = Stream("orders", ("#",), Order.TOTAL, Guarantee.DURABLE, sequence
 
 #: So long a pubend waits for brokers that have subscribers, and may know more of it than itself; and a little more.
 UNHEARD_NS: Final = 2_200 * MILLISECOND
+
+EPOCH: Final = 50  #: of a subscription at the neighbour left
 
 #: So often everybody beats while time passes.
 BEAT_NS: Final = 200 * MILLISECOND
@@ -149,6 +151,12 @@ class Desk(ByHand):
 
     def durable(self, name: str) -> Reader:
         return self.plane.readers.durable[name]
+
+    def epoch(self, name: str) -> int:
+        """By which a durable subscription is here."""
+        durable = self.durable(name).durable
+        assert durable is not None
+        return durable.epoch
 
     @property
     def clock(self) -> Tick:
@@ -355,3 +363,26 @@ def as_read(message: Message) -> list[Message]:
         return FrameReader().feed(frames(message))
     except MalformedFrame:
         return []
+
+
+def at_left(*numbers: int) -> tuple[Desk, int, int, int]:
+    """The subscription mine is at left; the broker under test has a pubend with these events, and a publisher.
+
+    The connections of left, of right, and of the publisher.
+    """
+    desk = Desk(["left", "right"])
+    left, right = desk.meet("left"), desk.meet("right")
+    publisher = desk.publisher("p", *(numbers or (1,)))
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    return desk, left, right, publisher
+
+
+def stands(at: Tick, start: Tick | None = None, *, origin: str = "left") -> Fetched:
+    """A broker says where mine stands there."""
+    stand = Stand(at if start is None else start, at, at)
+    return Fetched("b", origin, "mine", {OWN: stand}, EPOCH, EPOCH, origin)
+
+
+def end(desk: Desk, connection: int, name: str = "u") -> None:
+    """A client ends what it reads, or waits for."""
+    desk.say(connection, Unsubscribe(SubscriptionId(name, 1, 1)))

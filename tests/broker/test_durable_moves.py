@@ -208,7 +208,7 @@ def test_a_token_older_than_what_was_acknowledged_counts_all_the_same() -> None:
 
 def test_where_it_came_from_outlives_a_restart() -> None:
     desk, left, _ = taken_over()
-    epoch = desk.durable("mine").durable.epoch  # type: ignore[union-attr]
+    epoch = desk.epoch("mine")
     desk.restart()
     left = desk.meet("left", incarnation=2)
     desk.wait(2 * SECOND)
@@ -259,7 +259,7 @@ def test_a_subscription_is_kept_until_its_new_broker_has_it_and_then_forgotten_f
     desk.say(publisher, publish("p", 2))
     desk.wait(20 * SECOND)
     assert desk.own.core.forgotten < desk.own.core.stable, "it pins the log"
-    epoch = desk.durable("mine").durable.epoch  # type: ignore[union-attr]
+    epoch = desk.epoch("mine")
     desk.say(left, Moved("b", "left", "mine", epoch - 1))
     assert desk.rows(READERS) == ["mine"], "of an old epoch: undoes nothing"
     desk.hold(Save)
@@ -305,7 +305,7 @@ def test_a_higher_epoch_elsewhere_is_believed_and_a_lower_one_is_only_asked() ->
     left = desk.meet("left")
     desk.publisher("p", 1)
     reader = desk.reader(durable="mine")
-    epoch = desk.durable("mine").durable.epoch  # type: ignore[union-attr]
+    epoch = desk.epoch("mine")
     desk.lose(reader)
     desk.tell(left, "left", "a", Durable("mine", epoch - 1))
     desk.wait(SECOND)

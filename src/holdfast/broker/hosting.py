@@ -89,9 +89,7 @@ class Hosting:
         self._invited: dict[int, None] = {}  #: connections of those who were asked to be members
         self._subscriptions = 0  #: how many there have been
         self._subscribers: dict[SubscriptionId, tuple[ClientPort, SubscriptionId]] = {}  #: by our own id
-        self._ended: dict[
-            SubscriptionId, str
-        ] = {}  #: durable ones that their clients have ended, by our own id
+        self._ended: dict[SubscriptionId, str] = {}  #: names of durable ones that their clients have ended
         self._answers: list[ClientPort] = []  #: whose events have been accepted since
         self._recalled: dict[ClientPort, str] = {}  #: who must come again, and why
 

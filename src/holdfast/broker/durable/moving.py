@@ -123,9 +123,8 @@ class Moving:
         if reader is None or rank(reader.durable, self._plane.name) < (epoch, broker):
             return
         known = reader.moved_from.get(broker, -1)
-        if (
-            reader.born[0] and known <= epoch
-        ):  # else its client has said where it stood, or it is one that is over
+        # Not if its client has said where it stood, nor one that is over.
+        if reader.born[0] and known <= epoch:
             reader.unmerged.setdefault(broker, self._plane.now + ADMIT_WITHIN_NS)
         if known < epoch:
             reader.moved_from[broker] = epoch
@@ -163,23 +162,16 @@ class Moving:
 
         Of one that was given away that is for those to say who have it now.
         """
-        if (
-            reader.is_held
-            or not reader.moved_from
-            or not reader.is_confirmed
-            or reader.awaited
-            or reader.durable is None
-        ):
+        if reader.is_held or not reader.is_confirmed or reader.awaited or reader.durable is None:
             return
         courses = self._plane.courses_for(reader.filter)
         if all(course.hosted.taken >= reader.pins.get(course.pubend, 0) for course in courses):
             me, (name, epoch) = self._plane.name, (reader.durable.name, reader.durable.epoch)
             for broker in reader.moved_from:
-                if broker not in reader.unmerged:
-                    self._plane.letters.post(Moved(broker, me, name, epoch))
-            if reader.unmerged:  # the latest first
-                _, broker = max((reader.moved_from.get(each, 0), each) for each in reader.unmerged)
-                self._plane.letters.post(Fetch(broker, me, name))
+                is_asked = broker in reader.unmerged
+                self._plane.letters.post(
+                    Fetch(broker, me, name) if is_asked else Moved(broker, me, name, epoch)
+                )
 
     def _on_moved(self, letter: Moved) -> None:
         readers = self._plane.readers

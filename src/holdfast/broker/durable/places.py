@@ -108,5 +108,6 @@ class Places:
         if row is not None:
             return Stand(row.start, row.acknowledged, row.released)
         constream = course.hosted.constream
-        is_there = constream is not None and reader.number in constream
-        return constream.stand(reader.number) if constream is not None and is_there else None
+        if constream is None or reader.number not in constream:
+            return None
+        return constream.stand(reader.number)

@@ -38,14 +38,13 @@ class Seeking:
         self._save(reader)
 
     def put(self, reader: Reader, places: Mapping[str, Tick]) -> None:
-        """Let a reader that has not begun go on behind places, unless its client says where; without one it stays."""
+        """Let a reader that has not begun go on behind places; its client, only if that does not say itself where."""
         for course, constream in self._stands(reader):
             if course.pubend in places:
                 self._move(reader, course, constream, places[course.pubend])
         resume = reader.resume
         if resume is not None and resume.token is not None and not _says_where(reader):
-            incarnations = {pubend: incarnation for pubend, (incarnation, _) in resume.token.items()}
-            put = {pubend: (incarnations.get(pubend, 0), tick) for pubend, tick in places.items()}
+            put = {pubend: (resume.token.get(pubend, (0, 0))[0], tick) for pubend, tick in places.items()}
             reader.resume = replace(resume, token={**resume.token, **put})
 
     def advance(self, reader: Reader, places: Mapping[str, Tick]) -> None:

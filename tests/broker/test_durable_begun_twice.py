@@ -1,0 +1,178 @@
+"""A durable subscription that two brokers have begun, which could not hear of each other: it becomes one again."""
+
+from __future__ import annotations
+
+import pytest
+from durable_desk import EPOCH, OWN, Desk, at_left, end, stands
+
+from by_hand import publish
+from holdfast.broker.durable.records import ENDED, READERS
+from holdfast.clock import SECOND
+from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import Fetch, Fetched, Moved, MovedTaken, Ousted, Stand
+from holdfast.messages.subscriptions import Confirmed, Durable, Unsubscribe
+
+
+def begun_twice(mine: int) -> tuple[Desk, int, int, int]:
+    """The broker under test has begun mine, and read so many of five events; left had begun it before, it turns out."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine", start=0)
+    desk.say(publisher, publish("p", 2, 3, 4, 5))
+    ticks = [tick for tick, _ in desk.events(reader)]
+    if mine:
+        desk.acknowledge(reader, **{OWN: ticks[mine - 1]})
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    return desk, left, reader, ticks[0]
+
+
+def test_the_later_claim_asks_the_earlier_one_how_far_it_is_and_goes_on_where_neither_has_been() -> None:
+    desk, left, reader, first = begun_twice(3)
+    desk.wait(2 * SECOND)
+    assert desk.said(left, Fetch) != []
+    assert desk.said(left, Moved) == [], "not before that is known"
+    desk.say(left, stands(first, first - 1))  # only the first was read there
+    assert len(desk.said(reader, Ousted)) == 0, "here it was read farther, and nothing is missing"
+    desk.wait(2 * SECOND)
+    [letter, *_] = desk.said(left, Moved)
+    assert letter.durable == "mine"
+
+
+@pytest.mark.parametrize("is_another", [True, False])
+def test_who_has_taken_it_from_one_asks_the_other_and_joins_it_if_it_was_begun_there_by_itself(
+    is_another: bool,
+) -> None:
+    """Whoever began it later (seed 2134 of the names swarm, with faults); a copy from before it moved is none."""
+    desk, left, right, _ = at_left(1, 2, 3)
+    early, late = desk.own.core.stable - 2, desk.own.core.stable - 1
+    reader = desk.reader(durable="mine")
+    desk.tell(right, "right", "a", Durable("mine", EPOCH - 1))
+    born = (EPOCH, "left") if is_another else (EPOCH - 1, "right")
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(late, late, late)}, EPOCH, *born))
+    assert desk.said(reader, Confirmed) == [], "right may have begun it by itself"
+    desk.wait(SECOND)
+    places = {OWN: Stand(early, early, early)}
+    desk.say(right, Fetched("b", "right", "mine", places, EPOCH - 1, EPOCH - 1, "right"))
+    assert desk.got(reader) == ([2, 3] if is_another else [3])
+
+
+def test_one_that_does_not_answer_keeps_nobody_else_from_being_asked() -> None:
+    desk = Desk(["left", "right"])
+    left, right = desk.meet("left"), desk.meet("right")
+    desk.publisher("p", 1)
+    desk.reader(durable="mine")
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    desk.tell(right, "right", "a", Durable("mine", EPOCH + 1))
+    desk.wait(2 * SECOND)
+    assert desk.said(left, Fetch) != []
+    assert desk.said(right, Fetch) != []
+    desk.say(left, Fetched("b", "left", "mine", None))
+    desk.wait(SECOND)
+    assert desk.said(left, Moved) != []
+    assert desk.said(right, Moved) == []
+
+
+def test_that_the_earlier_one_is_to_be_asked_outlives_a_restart() -> None:
+    desk, left, _, first = begun_twice(3)
+    desk.wait(SECOND)
+    desk.restart()
+    left = desk.meet("left", incarnation=2)
+    desk.wait(3 * SECOND)
+    assert desk.said(left, Moved) == []
+    assert desk.said(left, Fetch) != []
+    desk.say(left, stands(first, first - 1))
+    desk.wait(2 * SECOND)
+    assert desk.said(left, Moved) != []
+
+
+def test_what_was_read_at_neither_comes_again_for_the_next() -> None:
+    """It had not been read here up to where it began at left."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1, 2)
+    early = desk.own.core.stable
+    desk.say(publisher, publish("p", 3))
+    reader = desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 4))
+    assert desk.got(reader) == [4]
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    desk.wait(SECOND)
+    desk.say(left, stands(early, early - 1))
+    [ousted] = desk.said(reader, Ousted)
+    assert ousted.reason == "mine was begun at left, too, and goes on from there"
+    again = desk.reader(incarnation=2, durable="mine")
+    assert desk.got(again) == [3, 4]
+    assert desk.gaps(again) == []
+
+
+def test_who_comes_before_they_have_heard_of_each_other_waits_for_that() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1, 2)
+    early = desk.own.core.stable
+    desk.say(publisher, publish("p", 3))
+    desk.lose(desk.reader(durable="mine"))
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    reader = desk.reader(incarnation=2, durable="mine")
+    assert desk.said(reader, Confirmed) == []
+    desk.wait(SECOND)
+    desk.say(left, stands(early, early - 1))
+    assert desk.got(reader) == [3]
+    assert desk.said(reader, Ousted) == []
+
+
+def test_who_comes_waits_no_longer_than_two_seconds_for_it() -> None:
+    desk, left, reader, _ = begun_twice(0)
+    desk.lose(reader)
+    again = desk.reader(incarnation=2, durable="mine")
+    desk.wait(3 * SECOND)
+    assert desk.got(again) == [1, 2, 3, 4, 5]
+    assert desk.said(left, Moved) == []
+
+
+def test_one_that_was_given_away_before_they_heard_of_each_other_is_joined_where_it_is_now() -> None:
+    """Who has given it away would join what nobody reads, and tell the other that it need not keep it."""
+    desk, left, reader, first = begun_twice(0)
+    desk.lose(reader)
+    desk.say(left, Fetch("b", "right", "mine"))  # right lies behind left
+    desk.wait(2 * SECOND)
+    asked = len(desk.said(left, Fetch))
+    desk.say(left, stands(first, first - 1))
+    desk.wait(2 * SECOND)
+    assert len(desk.said(left, Fetch)) == asked
+    desk.say(left, Moved("b", "right", "mine", desk.clock))
+    assert desk.rows(READERS) == []
+    assert desk.rows(ENDED) == []
+    assert desk.said(left, Moved) == []
+
+
+def test_the_earlier_claim_lets_go_when_it_is_told_and_of_two_in_one_epoch_the_broker_named_last_has_it() -> (
+    None
+):
+    desk = Desk(["left", "a"])
+    left, a = desk.meet("left"), desk.meet("a")
+    desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    epoch = desk.epoch("mine")
+    desk.say(a, Moved("b", "a", "mine", epoch))
+    assert len(desk.said(a, MovedTaken)) == 1
+    assert desk.said(reader, Ousted) == []
+    desk.say(left, Moved("b", "left", "mine", epoch))
+    assert len(desk.said(reader, Ousted)) == 1
+    assert desk.rows(READERS) == []
+
+
+def test_a_leftover_of_one_that_was_ended_is_not_asked_but_told() -> None:
+    """Else the new one would begin where the old one had been."""
+    desk, left, _, publisher = at_left(1, 2)
+    known = SubscriptionId("left", 1, 2)
+    end(desk, desk.reader(durable="mine"))
+    desk.say(left, Unsubscribe(known))
+    reader = desk.reader("v", durable="mine")
+    asked = len(desk.said(left, Fetch))
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))  # it was down meanwhile
+    desk.wait(SECOND)
+    assert len(desk.said(left, Fetch)) == asked
+    desk.say(publisher, publish("p", 3))
+    assert desk.got(reader) == [3]
