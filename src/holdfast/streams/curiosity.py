@@ -62,7 +62,7 @@ class Answer:
 
 
 class _Wanted:
-    """What one asker wants under one version; ``fresh`` is the part of it that was not asked upstream yet."""
+    """What one asker wants under one version; ``fresh`` is the part of it that is not on the way to us."""
 
     __slots__ = ("all", "fresh")
 
@@ -81,7 +81,7 @@ class _Wanted:
         self.fresh.remove_all(spans)
 
     def refresh(self, spans: Sequence[Span]) -> None:
-        """Whatever was asked for here has not been answered."""
+        """Whatever was asked for here is not on the way any more: it has come, or it never did."""
         self.fresh.add_all(self.all.within_all(spans))
 
 
@@ -177,15 +177,19 @@ class Curiosity:
     # Upstream
 
     def on_items(self, items: Items) -> None:
-        """Something was told: it is not on the way any more."""
+        """Something was told: it is not on the way any more, and if it is lost before it was answered, asked again."""
         if not self._asked:
             return
         told = _spoken_of(items)
         pairs = zip(items.ticks, items.publications, strict=True)
         events = [(tick - 1, tick) for tick, publication in pairs if publication is not None]
+        lost = [(after, upto) for after, upto, _ in items.lost]
         for version, asked in self._asked.items():
             asked.remove_all(told if version <= items.under else events)
-            asked.remove_all([(after, upto) for after, upto, _ in items.lost])
+            asked.remove_all(lost)
+        for (_, version), wanted in self._wishes.items():
+            wanted.refresh(told if version <= items.under else events)
+            wanted.refresh(lost)
 
     def become_reopened(self) -> None:
         """There is a new way to the pubend: what was asked on the old one is not on the way."""
