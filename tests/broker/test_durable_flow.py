@@ -64,6 +64,27 @@ def test_what_it_missed_is_answered_no_faster_than_it_takes_that_in() -> None:
     assert told == list(range(1, 101))
 
 
+def test_a_relay_asks_for_no_more_than_it_may_pass_on() -> None:
+    """It would push out of the cache what it came for, and be asked for again whenever there is a little room."""
+    desk = Desk(["left", "right"], told_bytes=ROOM)
+    left, right = desk.meet("left", FAR), desk.meet("right", filters=["a"])
+    desk.say(right, Wants(1), Follow(FAR))
+    missed: dict[Tick, Publication] = {10 * n: a_publication("q", n, "a") for n in range(1, 101)}
+    desk.say(left, Start(FAR, 2_000))
+    desk.say(left, items(FAR, ABSOLUTE, 2_000, [(2_001, a_publication("q", 101, "a"))], 2_001))
+    desk.say(right, Nack(FAR, 1, [(tick - 1, tick) for tick in missed]))
+    answered: list[Tick] = []
+    while len(answered) < len(missed):
+        asked = [upto for nack in desk.said(left, Nack) for _, upto in nack.spans]
+        assert asked == list(missed)[: len(asked)], "in order, and each once"
+        assert len(answered) < len(asked) <= len(answered) + 11
+        for tick in asked[len(answered) :]:
+            desk.say(left, items(FAR, ABSOLUTE, tick - 1, [(tick, missed[tick])], tick, answers=True))
+        answered = asked
+        desk.say(right, Taken(SIZE * len(numbers_in(desk.said(right, Items)))))
+    assert numbers_in(desk.said(right, Items)) == [101, *range(1, 101)]
+
+
 def test_on_a_new_session_there_is_room_again() -> None:
     desk, left = publishing(100)
     desk.lose(left)

@@ -6,7 +6,8 @@ that covers the asker. The rest is asked upstream, one nack for all who want it:
 version that no earlier nack covers, or when no answer has come for ``repeat_ns``, or on a new way. No answer means
 unknown, never silence, never loss; so wishes are kept while there is no way at all.
 
-Another node has at most ``window`` ranges on the way, its lowest; the next ones follow as those are answered.
+Another node has at most ``window`` ranges on the way, its lowest, and no more than it will probably have room for; the
+next ones follow as those are answered.
 """
 
 from __future__ import annotations
@@ -210,9 +211,11 @@ class Curiosity:
         nacks: dict[Version, Intervals] = {}
         # The highest version first: what is asked for it is asked for the lower ones too.
         for (asker, version), wanted in sorted(self._wishes.items(), key=_downwards):
-            if asker is not None and room is not None and room(asker) <= 0:
+            bytes_max = ABSOLUTE if asker is None or room is None else room(asker)
+            if bytes_max <= 0:
                 continue
-            holes = knowledge.known(version).gaps_all(self._next_spans(asker, wanted))
+            count_max = 1 + bytes_max // max(1, knowledge.average_bytes)
+            holes = knowledge.known(version).gaps_all(self._next_spans(asker, wanted, count_max))
             if not holes:
                 continue
             wanted.fresh.remove_all(holes)
@@ -229,10 +232,10 @@ class Curiosity:
         """When something may have to be asked for again."""
         return self._log[0][0] + self.repeat_ns if self._log and self._wishes else None
 
-    def _next_spans(self, asker: Asker, wanted: _Wanted) -> list[Span]:
+    def _next_spans(self, asker: Asker, wanted: _Wanted, count_max: int) -> list[Span]:
         """The lowest ranges there is room for. What is known of them stays: it is answered from here, or lost first."""
-        room = None if asker is None else max(0, self.window - wanted.on_the_way)
-        return list(islice(wanted.fresh, room))
+        window = min(self.window, count_max)
+        return list(islice(wanted.fresh, None if asker is None else max(0, window - wanted.on_the_way)))
 
     def _expire(self, now: Instant) -> None:
         while self._log and self._log[0][0] + self.repeat_ns <= now:

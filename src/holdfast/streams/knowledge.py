@@ -66,8 +66,8 @@ class Knowledge:
 
     @property
     def average_bytes(self) -> int:
-        """What an event takes, of those that are kept; 0: none is."""
-        return self.bytes // len(self._events) if self._events else 0
+        """How large an event is, of those that are kept; 0: none is."""
+        return self.bytes // len(self._events) - KEEPING_BYTES if self._events else 0
 
     # Facts
 
