@@ -274,11 +274,12 @@ class Desk(ByHand):
         start: Tick | None = None,
         token: Mapping[str, Tick] | None = None,
         consumed: Mapping[str, Tick] | None = None,
+        born: tuple[int, str] | None = None,
         incarnation: int = 1,
     ) -> list[Message]:
         """A client wants to read; what it hears at once."""
         places = None if token is None else {pubend: (1, tick) for pubend, tick in token.items()}
-        resume = Resume(credit, durable, start, places, None if consumed is None else dict(consumed))
+        resume = Resume(credit, durable, start, places, None if consumed is None else dict(consumed), born)
         wish = Subscribe(SubscriptionId(name, incarnation, number), filter, (), None, resume)
         return self.say(connection, wish)
 

@@ -122,6 +122,86 @@ def test_who_comes_before_they_have_heard_of_each_other_waits_for_that() -> None
     assert desk.said(reader, Ousted) == []
 
 
+def test_who_goes_on_after_an_interruption_is_ousted_if_something_before_that_was_read_at_neither() -> None:
+    """It would acknowledge what nobody has read (seed 4135 of the names swarm, with faults)."""
+    desk, left, reader, first = begun_twice(5)
+    [confirmed] = desk.said(reader, Confirmed)
+    assert confirmed.born == desk.durable("mine").born
+    last = desk.own.core.stable
+    desk.lose(reader)
+    again = desk.reader(durable="mine", token={OWN: last}, consumed={OWN: last}, born=confirmed.born)
+    assert desk.said(again, Confirmed) == [], "it waits for left"
+    desk.wait(SECOND)
+    desk.say(left, stands(first - 5))
+    [ousted] = desk.said(again, Ousted)
+    assert ousted.reason == "mine was begun at left, too, and goes on from there"
+    assert desk.got(desk.reader(incarnation=2, durable="mine")) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("is_another", [True, False])
+def test_so_it_is_if_it_comes_to_another_broker_meanwhile(is_another: bool) -> None:
+    """There all who have the name are asked, as if it had never been interrupted."""
+    desk, left, right, _ = at_left(1, 2, 3)
+    early, late = desk.own.core.stable - 2, desk.own.core.stable - 1
+    desk.tell(right, "right", "a", Durable("mine", EPOCH - 1))
+    born = (EPOCH, "left") if is_another else (EPOCH - 1, "right")
+    reader = desk.reader(durable="mine", token={OWN: late}, consumed={OWN: late}, born=born)
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(late, late, late)}, EPOCH, *born))
+    desk.wait(SECOND)
+    assert desk.said(right, Moved) == []
+    places = {OWN: Stand(early, early, early)}
+    desk.say(right, Fetched("b", "right", "mine", places, EPOCH - 1, EPOCH - 1, "right"))
+    assert len(desk.said(reader, Ousted)) == is_another
+    assert desk.got(reader) == ([] if is_another else [3])
+    desk.lose(reader)
+    assert desk.got(desk.reader(incarnation=2, durable="mine")) == ([2, 3] if is_another else [3])
+
+
+@pytest.mark.parametrize("is_another", [True, False])
+def test_and_if_the_broker_where_it_was_does_not_answer(is_another: bool) -> None:
+    """It knows itself which of the two it has read."""
+    desk, _, right, _ = at_left(1, 2, 3)
+    early, late = desk.own.core.stable - 2, desk.own.core.stable - 1
+    desk.tell(right, "right", "a", Durable("mine", EPOCH - 1))
+    born = (EPOCH, "left") if is_another else (EPOCH - 1, "right")
+    reader = desk.reader(durable="mine", token={OWN: late}, consumed={OWN: late}, born=born)
+    desk.wait(2 * SECOND)
+    places = {OWN: Stand(early, early, early)}
+    desk.say(right, Fetched("b", "right", "mine", places, EPOCH - 1, EPOCH - 1, "right"))
+    desk.wait(2 * SECOND)
+    assert len(desk.said(reader, Ousted)) == is_another
+    assert desk.got(reader) == ([] if is_another else [3])
+
+
+def test_so_it_is_if_the_other_one_is_what_was_left_here() -> None:
+    desk, left, reader, first = begun_twice(5)
+    mine, last = desk.durable("mine").born, desk.own.core.stable
+    desk.lose(reader)
+    desk.tell(left, "left", "a", Durable("mine", desk.clock))
+    again = desk.reader("v", durable="mine", token={OWN: last}, consumed={OWN: last}, born=(EPOCH, "left"))
+    places = {OWN: Stand(first - 5, first - 5, first - 5)}
+    desk.say(left, Fetched("b", "left", "mine", places, desk.clock, EPOCH, "left"))
+    assert mine != (EPOCH, "left")
+    assert len(desk.said(again, Ousted)) == 1
+    assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3, 4, 5]
+
+
+def test_who_says_itself_where_it_stands_is_never_put_back() -> None:
+    """Whoever comes after it goes on from what it has consumed."""
+    desk, left, reader, first = begun_twice(3)
+    last = desk.own.core.stable
+    desk.lose(reader)
+    again = desk.reader("v", durable="mine", token={OWN: last - 1}, consumed={OWN: last - 1})
+    desk.wait(SECOND)
+    desk.say(left, stands(first - 5))
+    desk.wait(2 * SECOND)
+    assert desk.said(again, Ousted) == []
+    [confirmed] = desk.said(again, Confirmed)
+    assert confirmed.born is None
+    assert desk.got(again) == [5]
+    assert desk.said(left, Moved) != []
+
+
 def test_who_comes_waits_no_longer_than_two_seconds_for_it() -> None:
     desk, left, reader, _ = begun_twice(0)
     desk.lose(reader)

@@ -92,17 +92,19 @@ class Ledger:
         subscription: SubscriptionId,
         partial: tuple[Partition, ...],
         token: Mapping[str, tuple[int, Tick]] | None = None,
+        born: tuple[int, str] | None = None,
     ) -> list[Effect]:
         """The network knows a subscription, or knows it again.
 
-        ``token``: where it goes on in logged streams; None: none has anything for it.
+        ``token``: where it goes on in logged streams; None: none has anything for it. ``born``: what brokers are to be
+        told when it goes on after an interruption.
         """
         mine = self._mine(subscription)
         if mine is None:
             return []  # it has ended meanwhile
         mine.is_current = True
         stood = mine.reading.token
-        jumps = [] if token is None else mine.reading.begin(subscription.number, token)
+        jumps = [] if token is None else mine.reading.begin(subscription.number, token, born)
         if mine.is_confirmed:  # and now again: what has become of its partitions meanwhile nobody has told us
             cleared = tuple(each for each in mine.partial if each not in partial)
             is_news = partial != mine.partial

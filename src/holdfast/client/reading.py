@@ -55,6 +55,7 @@ class Reading:
         self._began = {
             pubend: place.tick for pubend, place in self._places.items()
         }  #: where it went on from first
+        self._born: tuple[int, str] | None = None  #: what brokers call that which it reads under its name
         self._waiting = 0  #: events that were delivered and not consumed
         self._room = 0  #: that they take
         self._owed = 0  #: of the credit that was used up, what may be given again
@@ -73,10 +74,13 @@ class Reading:
         if self.durable is None:
             return Resume(credit, None, ORIGIN, {**self._places})
         done = {each: max(consumed.get(each, ORIGIN), self._began.get(each, ORIGIN)) for each in self._places}
-        return Resume(credit, self.durable, ORIGIN, {**self._places}, done)
+        return Resume(credit, self.durable, ORIGIN, {**self._places}, done, self._born)
 
-    def begin(self, number: int, token: Mapping[str, tuple[int, Tick]]) -> list[Stretch]:
+    def begin(
+        self, number: int, token: Mapping[str, tuple[int, Tick]], born: tuple[int, str] | None = None
+    ) -> list[Stretch]:
         """A broker says where it will go on; behind where we stood, that is a gap."""
+        self._born = born
         jumps: list[Stretch] = []
         for pubend, (incarnation, tick) in token.items():
             stood = self._places.get(pubend)

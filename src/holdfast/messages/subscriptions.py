@@ -84,6 +84,14 @@ class Resume:
     token: Annotated[dict[str, tuple[Number, Number]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
     #: By pubend, up to where that was consumed, too: from there whoever comes next goes on. None: all of it was.
     consumed: Annotated[dict[str, Number], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
+    #: When and at which broker what it goes on with began, as it was told. None: it has not begun, or its
+    #: application keeps the token.
+    born: tuple[Number, str] | None = None
+
+    @property
+    def has_own_token(self) -> bool:
+        """Whether its application says where it stands; else it has begun to read what brokers keep, or begins."""
+        return self.token is not None and self.born is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +113,14 @@ class Subscribe:
 class Confirmed:
     """CONF: every broker beyond the sender knows the subscription, except those named in ``partial``.
 
-    To a client ``token`` says where it begins in each pubend, as (incarnation, tick).
+    To a client ``token`` says where it begins in each pubend, as (incarnation, tick), and ``born`` when and where its
+    durable subscription began, for when it comes back; None: its application says where it stands.
     """
 
     subscription: SubscriptionId
     partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
     token: Annotated[dict[str, tuple[int, int]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
+    born: tuple[Number, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,8 +222,9 @@ class Greeting:
         if reader.presented is not None:  # there its client stands; of what there is not, it will be told
             stands = reader.presented.token or {}
             token.update({each: place for each, place in stands.items() if each in token})
-        absent = tuple(reader.absent.values())
-        self._network.emit(Send(reader.connection, [Confirmed(subscription, reader.partial + absent, token)]))
+        partial = (*reader.partial, *reader.absent.values())
+        born = reader.born if reader.born[0] and not reader.has_own_token else None
+        self._network.emit(Send(reader.connection, [Confirmed(subscription, partial, token, born)]))
         for course, tick in places.items():
             if tick > course.knowledge.edge:  # a life of the pubend's whose log is lost has told it so
                 self._network.claim(course, tick)

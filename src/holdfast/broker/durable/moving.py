@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of, rank
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS
-from holdfast.broker.durable.joining import had, joined
+from holdfast.broker.durable.joining import begun_twice, had, joined
 from holdfast.broker.durable.reader import Reader
 from holdfast.clock import SECOND, Instant
 from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken
@@ -135,7 +135,8 @@ class Moving:
         readers, broker = self._plane.readers, letter.origin
         claim, born = (letter.epoch, broker), (letter.born, letter.born_at)
         del reader.unmerged[broker]
-        if letter.places is None or not letter.born or born == reader.born:  # it is what has come here since
+        is_another = letter.born and born != reader.born  # else it is what has come here since
+        if letter.places is None or not is_another or reader.has_own_token:
             readers.places.save_reader(reader)
             readers.greeting.greet(reader)
             return
@@ -150,8 +151,8 @@ class Moving:
                 places[course.pubend] = position
                 goes_back = goes_back or position < mine.released
         reader.born = min(reader.born, born)
-        if goes_back and reader.is_greeted:
-            readers.oust(reader, f"{reader.name} was begun at {broker}, too, and goes on from there")
+        if goes_back and reader.has_begun:
+            readers.oust(reader, begun_twice(reader.name, broker))
         if not reader.is_greeted:
             self._plane.operating.seeking.put(reader, places)
         readers.places.save_reader(reader)

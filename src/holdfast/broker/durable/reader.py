@@ -72,6 +72,17 @@ class Reader:
         return self.durable.name if self.durable is not None else str(self.own)
 
     @property
+    def has_own_token(self) -> bool:
+        """Whether the application that reads it now has said itself where it stands."""
+        return self.port is not None and self.presented is not None and self.presented.has_own_token
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether who reads it now has been told anything, here or before an interruption."""
+        has_token = self.presented is not None and self.presented.token is not None
+        return self.is_greeted or (self.port is not None and has_token)
+
+    @property
     def connection(self) -> int | None:
         """Where its client hears us."""
         return None if self.port is None else self.port.connection

@@ -14,7 +14,7 @@ from holdfast.broker.durable.audience import Audience
 from holdfast.broker.durable.elsewhere import Elsewhere, claim_of, rank
 from holdfast.broker.durable.endings import Endings
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting
-from holdfast.broker.durable.joining import had, joined
+from holdfast.broker.durable.joining import begun_twice, had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
 from holdfast.broker.durable.reader import Reader, consumed_in
@@ -187,6 +187,8 @@ class Readers:
         if is_new:  # not before: where nobody else can be reached it is confirmed at once, and begins
             self._network.spread(reader)
             self._network.direct(reader)
+        if fetched is not None and _is_behind(resume, presented):
+            self.oust(reader, begun_twice(name, fetched.origin))
 
     def _joined(self, left: Reader, resume: Resume, fetched: Fetched | None) -> Resume:
         """If what was fetched had begun by itself, while we could not be reached: with what is known here."""
@@ -194,14 +196,15 @@ class Readers:
         claim = rank(left.durable, self._me)
         if fetched is None or fetched.places is None or not born[0] or left.born in (born, (0, "")):
             return resume
-        token = dict(resume.token or {})
+        token, consumed = dict(resume.token or {}), dict(resume.consumed or {})
         for pubend, stand in (self.greeting.stands(left) or {}).items():
             theirs, position = fetched.places.get(pubend), stand.released
             if theirs is not None:
                 is_first = born == (fetched.epoch, fetched.origin)
                 position = joined(had(stand, is_first=left.born == claim), had(theirs, is_first=is_first))
             token[pubend] = 0, position
-        return replace(resume, token=token)
+            consumed[pubend] = min(position, consumed.get(pubend, position))
+        return replace(resume, token=token, consumed=None if resume.consumed is None else consumed)
 
     def _create(self, name: str, filter: Filter, resume: Resume, fetched: Fetched | None) -> Reader:
         """A durable subscription begins, or goes on, here; wherever else it is, it is to be forgotten."""
@@ -220,11 +223,12 @@ class Readers:
             reader.born = epoch, self._me
         else:
             reader.stood = {pubend: consumed_in(resume, pubend) or ORIGIN for pubend in resume.token}
+            reader.born = (resume.born or (0, "")) if fetched is None else (fetched.born, fetched.born_at)
         if (
-            fetched is not None and fetched.born
-        ):  # the others may have begun it by themselves, and are asked, too
-            reader.born = fetched.born, fetched.born_at
-            others = [each for at, each in claims if each != fetched.origin and ended.get(each, -1) < at]
+            resume.token is not None and reader.born[0]
+        ):  # others may have begun it by themselves: they are asked
+            known = None if fetched is None else fetched.origin
+            others = [each for at, each in claims if each != known and ended.get(each, -1) < at]
             reader.unmerged = dict.fromkeys(others, self._network.now + ADMIT_WITHIN_NS)
         self._add(reader)
         return reader
@@ -401,3 +405,9 @@ class Readers:
             self._last_number = max(self._last_number, row.number)
             self._add(reader)
         self.places.keep(place for place in places if place[0] in self.audience.readers)
+
+
+def _is_behind(resume: Resume, presented: Resume) -> bool:
+    """Whether one that has begun would go on behind where it has been."""
+    had = presented.token or {}
+    return any(pubend in had and tick < had[pubend][1] for pubend, (_, tick) in (resume.token or {}).items())

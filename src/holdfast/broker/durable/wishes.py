@@ -129,7 +129,7 @@ class Wishes:
             return True
         if letter.places is not None:
             known = _known(wish.resume, letter.places)
-            self._take_over(wish, known, letter if wish.resume.token is None else replace(letter, born=0))
+            self._take_over(wish, known, replace(letter, born=0) if wish.resume.has_own_token else letter)
         elif brokers - {letter.origin}:  # it has moved on
             self._plane.readers.read(wish.port, wish.subscription, wish.filter, wish.resume)
         else:
