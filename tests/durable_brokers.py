@@ -167,8 +167,12 @@ class Brokers:
         return self._log(name).read_text()
 
     def freeze(self, name: str) -> None:
-        """It does nothing more, not even die; then kill it."""
+        """It does nothing more, not even die; then kill it, or let it go on."""
         self._running[name].send_signal(signal.SIGSTOP)
+
+    def unfreeze(self, name: str) -> None:
+        """It goes on."""
+        self._running[name].send_signal(signal.SIGCONT)
 
     def kill(self, name: str) -> None:
         """As kill -9 does."""

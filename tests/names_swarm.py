@@ -1,8 +1,10 @@
-"""Many who want to read under few names: ``python tests/names_swarm.py SEEDS CHUNK [--faults]``.
+"""Many who want to read under few names: ``python tests/names_swarm.py SEEDS CHUNK [--faults [--several]]``.
 
 Durable subscriptions whose places the brokers keep, in a network in this process and in its own time: clients without a
 token present the same names at any broker, one after the other or at once, leave, are ousted, give up before they are
-confirmed, or end what they read. With ``--faults`` brokers crash and freeze and links are cut meanwhile, for a while.
+confirmed, or end what they read. With ``--faults`` brokers crash and freeze and links are cut meanwhile, for a while;
+with ``--several`` clients know several brokers, and go to the next when they lose one. ``tests/real_names.py`` is the
+same on real processes.
 
 Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
 somebody, by each in order; nobody waits for ever; and when everything is over no broker keeps any of it. Where all
@@ -19,14 +21,15 @@ import json
 import sys
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import holdfast
 from holdfast import memory
+from holdfast.client.aio import Connecting
 from holdfast.client.item import Gap, LoggedEvent
 
 STREAMS = {"orders": ("orders/#", "durable")}
@@ -38,12 +41,89 @@ TREES: tuple[dict[str, str | None], ...] = (
 )
 STEP_S = 0.01
 HISTORY_S = 8.0  #: a broker where nobody reads goes on from what it heard last, for some seconds
-LASTS_S = 12.0  #: of the network's time
-PATIENCE_S = 20.0  #: so long, at most, until everything is in order when all faults are over
 
 
 class Broken(AssertionError):
     """A promise that was not kept."""
+
+
+class World(Protocol):
+    """Brokers, in one world or the other, and all that can happen to them."""
+
+    brokers: Sequence[str]
+    links: Sequence[tuple[str, str]]  #: that can be cut
+    lasts: float  #: so many seconds things happen
+    patience: float  #: so long, at most, until everything is in order when all faults are over
+
+    @property
+    def now(self) -> float:
+        """In seconds."""
+
+    def connect(self, brokers: Sequence[str], name: str) -> Connecting:
+        """A client of one of these."""
+
+    def kept(self, broker: str) -> int:
+        """How many durable subscriptions a broker keeps."""
+
+    async def turn(self) -> None:
+        """Others have a turn."""
+
+    async def step(self) -> None:
+        """Everybody has, and time passes."""
+
+    def crash(self, broker: str) -> None:
+        """It loses its memory."""
+
+    def restart(self, broker: str) -> None:
+        """It begins anew, with its disk."""
+
+    def freeze(self, broker: str) -> None:
+        """It does nothing more."""
+
+    def unfreeze(self, broker: str) -> None:
+        """It goes on."""
+
+    def cut(self, a: str, b: str) -> None:
+        """They do not hear each other."""
+
+    def heal(self, a: str, b: str) -> None:
+        """They do again."""
+
+
+class InMemory:
+    """A network in this process, in its own time."""
+
+    lasts = 12.0
+    patience = 20.0
+
+    def __init__(self, net: memory.Network, tree: dict[str, str | None]) -> None:
+        self._net = net
+        self.brokers: Sequence[str] = net.brokers
+        self.links: Sequence[tuple[str, str]] = [
+            (child, parent) for child, parent in tree.items() if parent is not None
+        ]
+        self.crash, self.restart = net.crash, net.restart
+        self.freeze, self.unfreeze = net.freeze, net.unfreeze
+        self.cut, self.heal = net.cut, net.heal
+
+    @property
+    def now(self) -> float:
+        return self._net.now
+
+    def connect(self, brokers: Sequence[str], name: str) -> Connecting:
+        return holdfast.connect(self._net.url, broker=brokers, name=name)
+
+    def kept(self, broker: str) -> int:
+        kept = self._net.status(broker)["durable"]["subscriptions"]
+        return int(kept["here"] + kept["away"])
+
+    async def turn(self) -> None:
+        await asyncio.sleep(0)
+
+    async def step(self) -> None:
+        for _ in range(8):
+            await asyncio.sleep(0)
+        self._net.advance(STEP_S)
 
 
 @dataclass
@@ -85,21 +165,13 @@ class Session:
 class Names:
     """One run."""
 
-    def __init__(self, seed: int, *, with_faults: bool) -> None:
-        self.rng = Random(seed)
+    def __init__(self, world: World, rng: Random, *, with_faults: bool, several: bool = False) -> None:
+        self.world = world
+        self.rng = rng
         self.counts: Counter[str] = Counter()
-        tree = self.rng.choice(TREES)
-        self.net = memory.Network(
-            f"names-{seed}",
-            tree=tree,
-            streams=STREAMS,
-            stepped=True,
-            seed=seed,
-            delay=self.rng.choice((0.0, 0.001, 0.02)),
-        )
-        self.links = [(child, parent) for child, parent in tree.items() if parent is not None]
         self.with_faults = with_faults
-        self.is_troubled = with_faults and len(tree) > 1  #: brokers may not have heard of each other
+        self.several = several  #: clients know more than one broker
+        self.is_troubled = with_faults and len(world.brokers) > 1  #: brokers may not have heard of each other
         self.troubled: dict[str, None] = {}  #: brokers that are down or frozen
         self.published = self.accepted = 0
         self.accepted_at: list[float] = []
@@ -112,15 +184,14 @@ class Names:
     # Everybody, at once
 
     async def run(self) -> Counter[str]:
-        with self.net:
-            publishing = asyncio.create_task(self._publish())
-            try:
-                await self._act()
-                await self._heal()
-                await self._part(publishing)
-                await self._end_all()
-            finally:
-                await self._close([publishing, *(each.task for each in self.sessions if each.task)])
+        publishing = asyncio.create_task(self._publish())
+        try:
+            await self._act()
+            await self._heal()
+            await self._part(publishing)
+            await self._end_all()
+        finally:
+            await self._close([publishing, *(each.task for each in self.sessions if each.task)])
         self.counts["runs"] += 1
         self.counts["events"] += self.accepted
         return self.counts
@@ -131,52 +202,48 @@ class Names:
         for task in tasks:
             task.cancel()
         closing = asyncio.gather(*tasks, return_exceptions=True)
-        while not closing.done():  # in the network's time
-            await asyncio.sleep(0)
-            self.net.advance(STEP_S)
+        while not closing.done():
+            await self.world.step()
 
     async def _pass(self, seconds: float) -> None:
-        """Let the network's time pass; everybody has some turns in each step."""
-        until = self.net.now + seconds
-        while self.net.now < until:
-            for _ in range(8):
-                await asyncio.sleep(0)
-            self.net.advance(STEP_S)
+        until = self.world.now + seconds
+        while self.world.now < until:
+            await self.world.step()
             if self.failures:
                 raise self.failures[0]
 
     async def _until(self, is_done: Callable[[], bool], what: Callable[[], str]) -> None:
-        until = self.net.now + PATIENCE_S
+        until = self.world.now + self.world.patience
         while not is_done():
-            if self.net.now > until:
-                raise Broken(f"{what()}, {PATIENCE_S:g} s after everything was well again")
+            if self.world.now > until:
+                raise Broken(f"{what()}, {self.world.patience:g} s after everything was well again")
             await self._pass(0.2)
 
     async def _publish(self) -> None:
-        broker = self.rng.choice(self.net.brokers)
+        broker = self.rng.choice(self.world.brokers)
         pause = self.rng.choice((0.02, 0.1))
-        async with holdfast.connect(self.net.url, broker=broker, name="p") as p:
+        async with self.world.connect([broker], "p") as p:
             n = 0
             while not self.is_over:
                 n += 1
                 self.published = n
-                await p.publish("orders/eu", {"n": n}, n=n)
+                await p.publish("orders/eu", {"n": n}, n=n, timeout=self.world.patience)
                 self.accepted = n
-                self.accepted_at.append(self.net.now)
+                self.accepted_at.append(self.world.now)
                 await self._sleep(pause)
 
     async def _sleep(self, seconds: float) -> None:
-        """In the network's time, which ``_pass`` lets pass: until then only others have their turns."""
-        until = self.net.now + seconds
-        while self.net.now < until:
-            await asyncio.sleep(0)
+        """In the world's time, which ``_pass`` lets pass."""
+        until = self.world.now + seconds
+        while self.world.now < until:
+            await self.world.turn()
 
     # What happens
 
     async def _act(self) -> None:
         await self._pass(0.5)
-        until = self.net.now + LASTS_S
-        while self.net.now < until:
+        until = self.world.now + self.world.lasts
+        while self.world.now < until:
             for _ in range(self.rng.choice((1, 1, 1, 2, 3))):
                 self._act_once()
             await self._pass(self.rng.choice((0.0, 0.01, 0.03, 0.1, 0.5, 1.5)))
@@ -201,7 +268,8 @@ class Names:
         if any(each.name == name and each.is_to_end and not each.is_over for each in self.sessions):
             return None  # whether it is the old one or a new one nobody could say
         of = self.subscriptions.setdefault(name, Subscription(self._accepted_before(HISTORY_S)))
-        session = Session(f"c{len(self.sessions)}", name, self.rng.choice(self.net.brokers), of, of.committed)
+        broker = self.rng.choice(self.world.brokers)
+        session = Session(f"c{len(self.sessions)}", name, broker, of, of.committed)
         others = [each for each in self.sessions if each.of is of and not each.is_over]
         if of.owed_after is None and any(each.broker != session.broker for each in others):
             of.is_raced = True
@@ -212,7 +280,7 @@ class Names:
         return session
 
     def _accepted_before(self, seconds: float) -> int:
-        return bisect(self.accepted_at, self.net.now - seconds)
+        return bisect(self.accepted_at, self.world.now - seconds)
 
     def _leave(self, session: Session) -> None:
         session.is_to_leave = True
@@ -229,28 +297,29 @@ class Names:
         """Something breaks, or is mended."""
         self.counts["faults"] += 1
         kind = self.rng.choice(("crash", "freeze", "cut", "mend"))
-        broker = self.rng.choice(self.net.brokers)
+        broker = self.rng.choice(self.world.brokers)
         if kind == "mend" or self.troubled:
             self._mend()
-        elif kind == "cut" and self.links:
-            link = self.rng.choice(self.links)
-            self.net.cut(*link)
+        elif kind == "cut" and self.world.links:
+            link = self.rng.choice(self.world.links)
+            self.world.cut(*link)
             self.troubled["/".join(link)] = None
         elif kind == "freeze":
-            self.net.freeze(broker)
+            self.world.freeze(broker)
             self.troubled[f"{broker}?"] = None
         else:
-            self.net.crash(broker)
+            self.world.crash(broker)
             self.troubled[broker] = None
 
     def _mend(self) -> None:
         for each in self.troubled:
             if "/" in each:
-                self.net.heal(*each.split("/"))
+                a, _, b = each.partition("/")
+                self.world.heal(a, b)
             elif each.endswith("?"):
-                self.net.unfreeze(each[:-1])
+                self.world.unfreeze(each[:-1])
             else:
-                self.net.restart(each)
+                self.world.restart(each)
         self.troubled.clear()
 
     # A session
@@ -279,8 +348,8 @@ class Names:
 
     async def _session(self, session: Session) -> None:
         async with (
-            holdfast.connect(self.net.url, broker=session.broker, name=session.client) as client,
-            client.subscribe("orders/#", durable=session.name) as items,
+            self.world.connect(self._known_to(session), session.client) as client,
+            client.subscribe("orders/#", durable=session.name, timeout=self.world.patience) as items,
         ):
             session.is_in = True
             self.counts["confirmed"] += 1
@@ -294,12 +363,17 @@ class Names:
                     continue
                 self._take(session, item)
                 if session.got and self.rng.random() < 0.5:
-                    await items.commit(item)
+                    await items.commit(item, timeout=self.world.patience)
                     session.committed = session.got[-1]
             if session.is_to_end:
-                await items.unsubscribe()
+                await items.unsubscribe(timeout=self.world.patience)
                 session.is_ended = True
                 self.counts["ended"] += 1
+
+    def _known_to(self, session: Session) -> list[str]:
+        """Brokers that it tries, one after the other, beginning with its own."""
+        others = [each for each in self.world.brokers if each != session.broker] if self.several else []
+        return [session.broker, *others]
 
     def _take(self, session: Session, item: Any) -> None:
         who = f"{session.name} at {session.broker}"
@@ -371,29 +445,36 @@ class Names:
         await self._until(lambda: session.is_over, lambda: f"{where} cannot be ended")
 
     def _left(self) -> Iterator[str]:
-        for broker in self.net.brokers:
-            kept = self.net.status(broker)["durable"]["subscriptions"]
-            if kept["here"] or kept["away"]:
-                yield f"{kept['here'] + kept['away']} at {broker}"
+        for broker in self.world.brokers:
+            kept = self.world.kept(broker)
+            if kept:
+                yield f"{kept} at {broker}"
 
 
-def run_seed(seed: int, *, with_faults: bool) -> Counter[str]:
-    """One run.
+def run_seed(seed: int, *, with_faults: bool, several: bool = False) -> Counter[str]:
+    """One run, in memory.
 
     :raises Broken: if a promise was not kept.
     """
-    return asyncio.run(Names(seed, with_faults=with_faults).run())
+    rng = Random(seed)
+    tree = rng.choice(TREES)
+    delay = rng.choice((0.0, 0.001, 0.02))
+    with memory.Network(
+        f"names-{seed}", tree=tree, streams=STREAMS, stepped=True, seed=seed, delay=delay
+    ) as net:
+        names = Names(InMemory(net, tree), rng, with_faults=with_faults, several=several)
+        return asyncio.run(names.run())
 
 
 def main(arguments: list[str]) -> int:
-    with_faults = "--faults" in arguments
-    count, chunk = (int(each) for each in arguments if each != "--faults")
+    options = [each for each in arguments if each.startswith("--")]
+    count, chunk = (int(each) for each in arguments if each not in options)
     counts: Counter[str] = Counter()
     for seed in range(chunk * count, (chunk + 1) * count):
         try:
-            counts += run_seed(seed, with_faults=with_faults)
+            counts += run_seed(seed, with_faults="--faults" in options, several="--several" in options)
         except BaseException:  # whatever it is, with its seed
-            sys.stderr.write(f"seed {seed}{' with faults' if with_faults else ''}\n")
+            sys.stderr.write(" ".join([f"seed {seed}", *options, "\n"]))
             raise
     sys.stdout.write(f"counts: {json.dumps(counts)}\n")
     return 0

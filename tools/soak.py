@@ -107,7 +107,7 @@ def everything() -> list[Soaked]:
     real = "tests/real_overlay.py"
     durable = "tests/real_durable.py"
     logged = "-m holdfast.simulator.durable_swarm"
-    names = "tests/names_swarm.py"
+    names, shared = "tests/names_swarm.py", "tests/real_names.py"
     planted, bare = "tests/large_planted.py", "tests/bare_cluster.py"
     lies = "tests/fuzz_durable_campaign.py"
     spark = "tests/real_pipeline.py"
@@ -139,6 +139,10 @@ def everything() -> list[Soaked]:
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
         # Thirty kills each of ten networks.
         Soaked("5 real brokers killed so often, 40 durable subscribers: exactly once", durable, 300, 10),
+        # Twelve kills each of five networks.
+        Soaked(
+            "real brokers killed so often, many clients under few durable names: all is read", shared, 60, 5
+        ),
         Soaked("reliable networks within delta: nothing lost, every law held", reliable, 12_000, 120),
         Soaked("reliable networks beyond delta: safe, then alive again", f"{reliable} --wild", 8_000, 80),
         Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),
@@ -146,6 +150,9 @@ def everything() -> list[Soaked]:
         Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 4_000, 40),
         Soaked("many clients under few durable names: one reads, and all of it", names, 4_000, 80),
         Soaked("and with faults: nothing is lost, nothing stays behind", f"{names} --faults", 8_000, 160),
+        Soaked(
+            "and by clients that know several brokers: the same", f"{names} --faults --several", 4_000, 80
+        ),
         Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),
         Soaked("and with faults: nothing that was owed is missing", f"{logged} --lake --faults", 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
