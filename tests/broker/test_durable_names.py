@@ -9,6 +9,7 @@ import pytest
 from durable_desk import EPOCH, OWN, Desk, at_left, end, shop, stands
 
 from by_hand import publish
+from holdfast.broker.durable.inspection import durable_status
 from holdfast.broker.durable.names import broker_filter
 from holdfast.broker.durable.records import ENDED, READERS, joined
 from holdfast.broker.settings import Stream
@@ -127,11 +128,13 @@ def test_what_is_ended_while_a_broker_is_out_of_reach_is_over_there_too_when_it_
     assert desk.rows(READERS) == []
     desk.wait(SECOND)
     assert desk.said(left, Moved) == []
+    assert durable_status(desk.plane)["subscriptions"]["ending"] == 1
     desk.tell(left, "left", str(broker_filter("left")))
     desk.wait(SECOND)
     assert desk.said(left, Moved)[0] == Moved("left", "b", "mine", epoch)
     desk.say(left, MovedTaken("b", "left", "mine", epoch))
     assert desk.rows(ENDED) == []
+    assert durable_status(desk.plane)["subscriptions"]["ending"] == 0
 
 
 def test_a_name_that_was_ended_is_new_though_a_broker_that_does_not_answer_still_has_it() -> None:

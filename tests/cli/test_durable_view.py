@@ -41,7 +41,7 @@ def staged(**changes: Any) -> dict[str, Any]:
 
 
 def page(*pubends: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    counts = {"here": 0, "away": 0, "catching_up": 0, "away_longest_since": None}
+    counts = {"here": 0, "away": 0, "catching_up": 0, "away_longest_since": None, "ending": 0}
     durable: dict[str, Any] = {
         "clock": CLOCK,
         "problem": None,

@@ -61,9 +61,11 @@ def durable_metrics(broker: str, status: Mapping[str, Any]) -> Iterator[Metric]:
         yield family
     subscriptions = status["subscriptions"]
     counted = GaugeMetricFamily(
-        "holdfast_durable_subscriptions", "Durable subscriptions kept here", labels=["broker", "state"]
+        "holdfast_durable_subscriptions",
+        "Durable subscriptions kept here; ending: that are over, and a broker out of reach has not heard of it",
+        labels=["broker", "state"],
     )
-    for state in ("here", "away", "catching_up"):
+    for state in ("here", "away", "catching_up", "ending"):
         counted.add_metric([broker, state.replace("_", " ")], subscriptions[state])
     yield counted
     longest = GaugeMetricFamily(

@@ -9,6 +9,7 @@ of reach, and may have begun it by itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from holdfast.broker.durable.elsewhere import Claim
 from holdfast.broker.durable.network import Network
@@ -30,6 +31,10 @@ class Endings:
         self._network = network
         self._saving = saving
         self._owed: dict[str, dict[str, int]] = {}  #: by broker and name, the epoch up to which it is over
+
+    def __len__(self) -> int:
+        """How many are to be told to somebody."""
+        return sum(map(len, self._owed.values()))
 
     def restore(self, rows: Iterable[tuple[str, str, EndedRow]]) -> None:
         """What was found on disk, by name and broker."""
@@ -69,7 +74,7 @@ class Endings:
         """From time to time: tell those who have not answered, and can be reached."""
         for broker, owed in self._owed.items():
             if self._network.reaches(broker):
-                for name in list(owed)[:TOLD_MAX]:
+                for name in islice(owed, TOLD_MAX):
                     self._network.post(Moved(broker, self._me, name, owed[name]))
 
     def _tell(self, name: str) -> None:

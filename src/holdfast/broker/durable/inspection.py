@@ -42,6 +42,7 @@ def durable_status(plane: DurablePlane) -> dict[str, Any]:
             "away": len(away),
             "catching_up": sum(reader.number in behind for reader in readers),
             "away_longest_since": min(away, default=None),
+            "ending": len(plane.readers.endings),
         },
         "elsewhere": [
             {"broker": broker, "events": count, "reached": _is_reached(plane, broker)}

@@ -53,6 +53,11 @@ class _Wish:
         return self.resume.durable
 
     @property
+    def client(self) -> tuple[ClientPort, int]:
+        """Who wants it, under which number."""
+        return self.port, self.subscription.number
+
+    @property
     def is_there(self) -> bool:
         """Whether its client is."""
         return self.connection is not None and self.port.connection == self.connection
@@ -75,6 +80,9 @@ class Wishes:
     def __init__(self, plane: DurablePlane) -> None:
         self._plane = plane
         self._wishes: dict[str, _Wish] = {}  #: by durable name
+        self._names: dict[
+            tuple[ClientPort, int], str
+        ] = {}  #: which one a client waits for, by its own number
         self._over: list[_Over] = []
 
     def __contains__(self, durable: str) -> bool:
@@ -99,13 +107,14 @@ class Wishes:
 
     def _wait(self, wish: _Wish) -> None:
         known = self._wishes.get(wish.durable)
-        if known is None or (known.port, known.subscription) != (wish.port, wish.subscription):
+        if known is None or known.client != wish.client:
             self.oust(wish.durable)
         self._wishes[wish.durable] = wish
+        self._names[wish.client] = wish.durable
 
     def oust(self, durable: str) -> None:
         """Another client reads a subscription here: whoever else waits for it waits in vain."""
-        wish = self._wishes.pop(durable, None)
+        wish = self._drop(durable)
         if wish is not None and wish.is_ending:
             self._end(wish)
         elif wish is not None:
@@ -116,14 +125,14 @@ class Wishes:
         """A client does not wait any more."""
         wish = self._wish_of(port, subscription)
         if wish is not None:
-            del self._wishes[wish.durable]
+            self._drop(wish.durable)
 
     def answer(self, letter: Fetched) -> bool:
         """A broker has said where a subscription stands; whether somebody wanted to know."""
         wish = self._wishes.get(letter.durable)
         if wish is None or wish.broker != letter.origin:
             return False
-        del self._wishes[letter.durable]
+        self._drop(letter.durable)
         brokers = {broker for _, broker in map(claim_of, self._plane.readers.elsewhere.of(letter.durable))}
         if not wish.is_there:
             return True
@@ -146,9 +155,9 @@ class Wishes:
             self._say_over(over)
         for wish in list(self._wishes.values()):
             if not wish.is_there:
-                del self._wishes[wish.durable]
+                self._drop(wish.durable)
             elif self._plane.now >= wish.until:
-                del self._wishes[wish.durable]
+                self._drop(wish.durable)
                 self._wait_no_longer(wish)
             elif wish.broker is not None:
                 self._ask(wish)
@@ -174,7 +183,7 @@ class Wishes:
         if wish.broker is None:
             self._wishes[wish.durable] = replace(wish, is_ending=True)
         else:
-            del self._wishes[wish.durable]
+            self._drop(wish.durable)
             self._end(wish)
         return True
 
@@ -214,9 +223,13 @@ class Wishes:
     # Both
 
     def _wish_of(self, port: ClientPort, subscription: int) -> _Wish | None:
-        whose = port, subscription
-        found = (each for each in self._wishes.values() if (each.port, each.subscription.number) == whose)
-        return next(found, None)
+        return self._wishes.get(self._names.get((port, subscription), ""))
+
+    def _drop(self, durable: str) -> _Wish | None:
+        wish = self._wishes.pop(durable, None)
+        if wish is not None:
+            self._names.pop(wish.client, None)  # two of them, if it has used a number twice
+        return wish
 
     def _say(self, port: ClientPort, connection: int | None, message: Message) -> None:
         if connection is not None and port.connection == connection:
