@@ -177,8 +177,8 @@ class Greeting:
             return
         if reader.awaited and not self._is_late(reader):
             return
-        if any(self._network.now < until for until in reader.unmerged.values()):
-            return
+        if not reader.has_begun and any(self._network.now < until for until in reader.unmerged.values()):
+            return  # who has begun would only be ousted by what they say: it goes on meanwhile
         reader.absent = {}
         for course in self._network.courses_for(reader.filter):
             if course.pubend in reader.awaited and reader.awaited[course.pubend] is None:
