@@ -188,9 +188,10 @@ class Curiosity:
         for version, asked in self._asked.items():
             asked.remove_all(told if version <= items.under else events)
             asked.remove_all(lost)
-        for (_, version), wanted in self._wishes.items():
-            wanted.refresh(told if version <= items.under else events)
-            wanted.refresh(lost)
+        for (asker, version), wanted in self._wishes.items():
+            if asker is not None:  # the node itself sees what it knows, and asks for the rest
+                wanted.refresh(told if version <= items.under else events)
+                wanted.refresh(lost)
 
     def become_reopened(self) -> None:
         """There is a new way to the pubend: what was asked on the old one is not on the way."""
