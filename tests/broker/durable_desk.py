@@ -30,10 +30,12 @@ from holdfast.messages.publications import Publication
 from holdfast.messages.session import Heartbeat
 from holdfast.messages.streams import Guarantee, Order
 from holdfast.messages.subscriptions import (
+    NO_SEAT,
     Confirmed,
     Durable,
     Known,
     Resume,
+    Seat,
     Subscribe,
     Unsubscribe,
     Withdrawn,
@@ -275,11 +277,14 @@ class Desk(ByHand):
         token: Mapping[str, Tick] | None = None,
         consumed: Mapping[str, Tick] | None = None,
         born: tuple[int, str] | None = None,
+        seat: Seat = NO_SEAT,
         incarnation: int = 1,
     ) -> list[Message]:
         """A client wants to read; what it hears at once."""
         places = None if token is None else {pubend: (1, tick) for pubend, tick in token.items()}
-        resume = Resume(credit, durable, start, places, None if consumed is None else dict(consumed), born)
+        resume = Resume(
+            credit, durable, start, places, None if consumed is None else dict(consumed), born, seat
+        )
         wish = Subscribe(SubscriptionId(name, incarnation, number), filter, (), None, resume)
         return self.say(connection, wish)
 

@@ -154,6 +154,31 @@ async def test_another_filter_under_the_same_name_is_refused_and_so_is_another_r
             assert s.is_ready
 
 
+@pytest.mark.parametrize("broker", ["b1", "b3"])
+@scenario
+async def test_who_was_interrupted_does_not_take_it_back_from_who_came_meanwhile(broker: str) -> None:
+    with network(f"meanwhile-{broker}") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3", name="a") as a,
+            a.subscribe("orders/#", durable="d") as items,
+        ):
+            await publish(p, 1)
+            assert numbers(await take(items, 1)) == [1]
+            net.cut("a", "b3")
+            async with (
+                holdfast.connect(net.url, broker=broker, name="b") as b,
+                b.subscribe("orders/#", durable="d") as others,
+            ):
+                assert numbers(await take(others, 1)) == [1], "it was not committed"
+                await others.commit()
+                net.heal("a", "b3")
+                with pytest.raises(holdfast.TakenOver, match="has come to read d since"):
+                    await items.get()
+                await publish(p, 2)
+                assert numbers(await take(others, 1)) == [2]
+
+
 @scenario
 async def test_reading_begins_where_it_is_told_to() -> None:
     with network("beginning") as net:

@@ -12,7 +12,7 @@ from holdfast.client.reading import NOT_RESUMED, Reading
 from holdfast.messages.credit import CREDIT_BYTES
 from holdfast.messages.durable import Portion
 from holdfast.messages.publications import Batch, Publication
-from holdfast.messages.subscriptions import Resume
+from holdfast.messages.subscriptions import Resume, Seat
 from holdfast.messages.ticks import ORIGIN
 from holdfast.streams.checkpoint_token import Place, Token
 
@@ -98,6 +98,13 @@ def test_r1_8_what_was_received_is_presented_and_how_much_of_it_was_consumed() -
     assert reading.resume({PUBEND: 12}) == Resume(6, "d", ORIGIN, token, {PUBEND: 12, "other": 5})
     reading.consume(1)
     assert reading.resume({}).credit == 7
+
+
+def test_what_it_reads_and_since_when_is_presented_as_it_was_told() -> None:
+    reading = Reading(8, durable="d")
+    reading.begin(1, {PUBEND: (1, 10)}, (7, "b"), Seat(9, "u"))
+    resume = reading.resume({})
+    assert (resume.born, resume.seat, resume.has_own_token) == ((7, "b"), Seat(9, "u"), False)
 
 
 def test_a_token_that_names_nothing_is_a_place_to_go_on_from_too() -> None:

@@ -22,7 +22,8 @@ RUNS_MIN = 3
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
-#: from before it had moved; who went on with one of two after an interruption.
+#: from before it had moved; who went on after an interruption with one of two, or when another
+#: had come.
 ONCE_FAILED = (
     (1, False),
     (7, False),
@@ -39,6 +40,7 @@ ONCE_FAILED = (
     (1950, True),
     (2134, True),
     (4135, True),
+    (5740, True),
 )
 
 

@@ -25,7 +25,7 @@ from holdfast.client.reading import Reading
 from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import Detach
 from holdfast.messages.message import Message
-from holdfast.messages.subscriptions import Partition, Unsubscribe
+from holdfast.messages.subscriptions import NO_SEAT, Partition, Seat, Unsubscribe
 from holdfast.messages.ticks import Tick
 from holdfast.streams.checkpoint_token import Token
 
@@ -93,18 +93,19 @@ class Ledger:
         partial: tuple[Partition, ...],
         token: Mapping[str, tuple[int, Tick]] | None = None,
         born: tuple[int, str] | None = None,
+        seat: Seat = NO_SEAT,
     ) -> list[Effect]:
         """The network knows a subscription, or knows it again.
 
-        ``token``: where it goes on in logged streams; None: none has anything for it. ``born``: what brokers are to be
-        told when it goes on after an interruption.
+        ``token``: where it goes on in logged streams; None: none has anything for it. ``born`` and ``seat``: what
+        brokers are to be told when it goes on after an interruption.
         """
         mine = self._mine(subscription)
         if mine is None:
             return []  # it has ended meanwhile
         mine.is_current = True
         stood = mine.reading.token
-        jumps = [] if token is None else mine.reading.begin(subscription.number, token, born)
+        jumps = [] if token is None else mine.reading.begin(subscription.number, token, born, seat)
         if mine.is_confirmed:  # and now again: what has become of its partitions meanwhile nobody has told us
             cleared = tuple(each for each in mine.partial if each not in partial)
             is_news = partial != mine.partial

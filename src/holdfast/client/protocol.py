@@ -296,8 +296,8 @@ class ClientCore:
             case Lapse() if self._broker is not None:
                 self._inbox.begin_doubt(BEYOND_DELTA, is_forgotten=False)
                 return []
-            case Confirmed(subscription, partial, token, born) if self._broker is not None:
-                told = self.ledger.on_confirmed(subscription, partial, token, born)
+            case Confirmed(subscription, partial, token, born, seat) if self._broker is not None:
+                told = self.ledger.on_confirmed(subscription, partial, token, born, seat)
                 answer = told, self.ledger.logged.acknowledge(subscription.number)
                 return [*self._answer(answer), *self._pause_if_full()]
             case Refused(subscription, problem, code) if self._broker is not None:

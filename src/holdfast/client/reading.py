@@ -18,7 +18,7 @@ from typing import Final
 from holdfast.client.effect import Stretch
 from holdfast.messages.credit import cost_of
 from holdfast.messages.durable import Portion
-from holdfast.messages.subscriptions import Resume
+from holdfast.messages.subscriptions import NO_SEAT, Resume, Seat
 from holdfast.messages.ticks import ORIGIN, Tick
 from holdfast.streams.checkpoint_token import Place, Token
 
@@ -55,7 +55,9 @@ class Reading:
         self._began = {
             pubend: place.tick for pubend, place in self._places.items()
         }  #: where it went on from first
-        self._born: tuple[int, str] | None = None  #: what brokers call that which it reads under its name
+        #: What brokers are told when it goes on: which of its name it reads, and since when.
+        self._born: tuple[int, str] | None = None
+        self._seat = NO_SEAT
         self._waiting = 0  #: events that were delivered and not consumed
         self._room = 0  #: that they take
         self._owed = 0  #: of the credit that was used up, what may be given again
@@ -74,13 +76,17 @@ class Reading:
         if self.durable is None:
             return Resume(credit, None, ORIGIN, {**self._places})
         done = {each: max(consumed.get(each, ORIGIN), self._began.get(each, ORIGIN)) for each in self._places}
-        return Resume(credit, self.durable, ORIGIN, {**self._places}, done, self._born)
+        return Resume(credit, self.durable, ORIGIN, {**self._places}, done, self._born, self._seat)
 
     def begin(
-        self, number: int, token: Mapping[str, tuple[int, Tick]], born: tuple[int, str] | None = None
+        self,
+        number: int,
+        token: Mapping[str, tuple[int, Tick]],
+        born: tuple[int, str] | None = None,
+        seat: Seat = NO_SEAT,
     ) -> list[Stretch]:
         """A broker says where it will go on; behind where we stood, that is a gap."""
-        self._born = born
+        self._born, self._seat = born, seat
         jumps: list[Stretch] = []
         for pubend, (incarnation, tick) in token.items():
             stood = self._places.get(pubend)

@@ -14,7 +14,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 from holdfast.messages.publications import PUBLICATIONS_MAX, Batch, Rejected
-from holdfast.messages.subscriptions import TOKEN_PLACES_MAX, Number
+from holdfast.messages.subscriptions import NO_SEAT, TOKEN_PLACES_MAX, Number, Seat
 from holdfast.messages.ticks import Tick
 
 __all__ = [
@@ -154,9 +154,13 @@ class Claim(Letter):
 
 @dataclass(frozen=True, slots=True)
 class Fetch(Letter):
-    """A durable subscription is to be read at the sender: where does the receiver know it to stand."""
+    """A durable subscription is to be read at the sender: where does the receiver know it to stand.
+
+    It is for a client that was interrupted, and goes on if nobody has come since; or has no ``seat``, and takes one.
+    """
 
     durable: str
+    seat: Seat = NO_SEAT
 
 
 class Stand(NamedTuple):
@@ -169,7 +173,7 @@ class Stand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Letter):
-    """By pubend, where it stands; None: the sender does not have it any more.
+    """By pubend, where it stands; None: the sender does not have it any more, or who has the ``seat`` has come since.
 
     It came there in that ``epoch``. It was ``born`` in another, at the broker ``born_at``, and may have moved since; 0:
     its client said where it stood.
@@ -180,6 +184,7 @@ class Fetched(Letter):
     epoch: Number = 0
     born: Number = 0
     born_at: str = ""
+    seat: Seat = NO_SEAT
 
 
 @dataclass(frozen=True, slots=True)

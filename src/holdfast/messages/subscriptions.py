@@ -7,13 +7,14 @@ the same way. Two brokers that meet, or meet again, tell each other every subscr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
 from holdfast.identity import Element, SubscriptionId
 
 __all__ = [
+    "NO_SEAT",
     "PARTITIONS_MAX",
     "TABLE_ROWS_MAX",
     "TABLE_TEXT_MAX",
@@ -32,6 +33,7 @@ __all__ = [
     "Partition",
     "Refused",
     "Resume",
+    "Seat",
     "Subscribe",
     "Unsubscribe",
     "UpgradeTaken",
@@ -73,6 +75,20 @@ class Durable:
     epoch: Number
 
 
+class Seat(NamedTuple):
+    """Which client came last to read a durable subscription, and was not only interrupted."""
+
+    taken_on: Number  #: by its broker's clock, and above the one before; 0: it has none
+    client: str
+
+    def is_after(self, other: Seat) -> bool:
+        """Whether another client has come since who had the other one went away."""
+        return 0 < other.taken_on < self.taken_on and self.client != other.client
+
+
+NO_SEAT: Final = Seat(0, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Resume:
     """How a client's subscription reads the streams that are logged."""
@@ -87,6 +103,7 @@ class Resume:
     #: When and at which broker what it goes on with began, as it was told. None: it has not begun, or its
     #: application keeps the token.
     born: tuple[Number, str] | None = None
+    seat: Seat = NO_SEAT  #: as it was told; if another client has come since, it goes on no more
 
     @property
     def has_own_token(self) -> bool:
@@ -113,14 +130,16 @@ class Subscribe:
 class Confirmed:
     """CONF: every broker beyond the sender knows the subscription, except those named in ``partial``.
 
-    To a client ``token`` says where it begins in each pubend, as (incarnation, tick), and ``born`` when and where its
-    durable subscription began, for when it comes back; None: its application says where it stands.
+    To a client ``token`` says where it begins in each pubend, as (incarnation, tick). For when it comes back after an
+    interruption, ``born`` says when and where its durable subscription began (None: its application says where it
+    stands), and ``seat`` is what it has.
     """
 
     subscription: SubscriptionId
     partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
     token: Annotated[dict[str, tuple[int, int]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
     born: tuple[Number, str] | None = None
+    seat: Seat = NO_SEAT
 
 
 @dataclass(frozen=True, slots=True)

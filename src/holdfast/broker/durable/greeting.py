@@ -224,7 +224,9 @@ class Greeting:
             token.update({each: place for each, place in stands.items() if each in token})
         partial = (*reader.partial, *reader.absent.values())
         born = reader.born if reader.born[0] and not reader.has_own_token else None
-        self._network.emit(Send(reader.connection, [Confirmed(subscription, partial, token, born)]))
+        self._network.emit(
+            Send(reader.connection, [Confirmed(subscription, partial, token, born, reader.seat)])
+        )
         for course, tick in places.items():
             if tick > course.knowledge.edge:  # a life of the pubend's whose log is lost has told it so
                 self._network.claim(course, tick)

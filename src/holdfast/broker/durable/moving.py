@@ -73,6 +73,10 @@ class Moving:
         if durable in self._plane.wishes:
             return  # it is about to be here; it will be asked again
         reader, places = readers.durable.get(durable), None
+        if reader is not None and reader.seat.is_after(letter.seat):
+            refusal = Fetched(letter.origin, self._plane.name, durable, None, seat=reader.seat)
+            self._plane.letters.post(refusal)
+            return
         if reader is not None:
             if reader.port is not None:
                 readers.oust(reader, f"{durable} is read at {letter.origin}")
@@ -84,7 +88,8 @@ class Moving:
         answer = Fetched(letter.origin, self._plane.name, durable, places)
         if reader is not None and reader.durable is not None:
             born, born_at = reader.born
-            answer = replace(answer, epoch=reader.durable.epoch, born=born, born_at=born_at)
+            epoch = reader.durable.epoch
+            answer = replace(answer, epoch=epoch, born=born, born_at=born_at, seat=reader.seat)
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
     def given_to(self, durable: str) -> str | None:

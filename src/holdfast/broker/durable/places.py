@@ -78,6 +78,7 @@ class Places:
             reader.is_held,
             reader.born,
             list(reader.unmerged),
+            reader.seat,
         )
         self._saving.add(change(READERS, reader.durable.name, row))
         self.save(reader)

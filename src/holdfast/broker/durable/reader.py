@@ -11,11 +11,11 @@ from holdfast.clock import Instant
 from holdfast.filters.evaluate import compile_filter
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
-from holdfast.messages.subscriptions import Durable, Partition, Resume
+from holdfast.messages.subscriptions import NO_SEAT, Durable, Partition, Resume, Seat
 from holdfast.messages.ticks import Tick, Version
 from holdfast.routing.port import ClientPort
 
-__all__ = ["Reader", "consumed_in"]
+__all__ = ["Reader", "consumed_in", "superseded"]
 
 
 @dataclass(slots=True, eq=False)
@@ -59,6 +59,7 @@ class Reader:
     #: Brokers that have it, too, until they have said how far it is there; and so long it waits for them to begin.
     unmerged: dict[str, Instant] = field(default_factory=dict)
     seated_on: Tick = 0  #: when its client came, by the wall clock
+    seat: Seat = NO_SEAT
     pins: dict[str, int] = field(
         default_factory=dict
     )  #: by pubend, the report from which on it is waited for
@@ -92,6 +93,11 @@ class Reader:
         if self._accepts is None:
             self._accepts = compile_filter(self.filter)
         return self._accepts(event)
+
+
+def superseded(durable: str) -> str:
+    """Why a client that was interrupted does not go on."""
+    return f"another client has come to read {durable} since"
 
 
 def consumed_in(resume: Resume, pubend: str) -> Tick | None:

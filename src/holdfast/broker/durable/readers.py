@@ -17,7 +17,7 @@ from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting
 from holdfast.broker.durable.joining import begun_twice, had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
-from holdfast.broker.durable.reader import Reader, consumed_in
+from holdfast.broker.durable.reader import Reader, consumed_in, superseded
 from holdfast.broker.durable.records import (
     PlaceRow,
     ReaderRow,
@@ -29,7 +29,7 @@ from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import Acknowledge, Fetched, Ousted, Saved
-from holdfast.messages.subscriptions import Durable, Partition, Refused, Resume
+from holdfast.messages.subscriptions import NO_SEAT, Durable, Partition, Refused, Resume, Seat
 from holdfast.messages.ticks import ORIGIN, Version
 from holdfast.node.interest import Interest
 from holdfast.overlay.transport import Send
@@ -125,7 +125,11 @@ class Readers:
             self._network.postpone(port, subscription, filter, resume, sure_at)
             return
         known = reader.filter if reader is not None else None if elsewhere is None else elsewhere.filter
-        if known is not None and known != filter:
+        if reader is not None and reader.seat.is_after(resume.seat):
+            assert port.connection is not None
+            ousted = Ousted(subscription.number, superseded(reader.name))
+            self._network.emit(Send(port.connection, [ousted]))
+        elif known is not None and known != filter:
             problem = f"{resume.durable!r} is a durable subscription to {known}, and not to {filter}"
             self._refuse(port, subscription, problem, "durable")
         elif elsewhere is not None:
@@ -219,6 +223,7 @@ class Readers:
         reader = Reader(self._next_number(), filter, Durable(name, epoch), self._network.new_id())
         reader.moved_from = moved_from
         reader.start = resume.start
+        reader.seat = NO_SEAT if fetched is None else fetched.seat
         if resume.token is None:
             reader.born = epoch, self._me
         else:
@@ -234,10 +239,12 @@ class Readers:
         return reader
 
     def ahead(self, resume: Resume) -> str | None:
-        """What is wrong with a start, or a token: it is ahead of our clock, and of all we were told."""
+        """What is wrong with a start, a seat or a token: it is ahead of our clock, and of all we were told."""
         clock = self._network.clock
         if resume.start is not None and not 0 <= resume.start <= clock + START_AHEAD_MAX:
             return "it is to begin at a time that has not come yet, by this broker's clock"
+        if resume.seat.taken_on > clock + START_AHEAD_MAX:
+            return "it was read at a time that has not come yet, by this broker's clock"
         for pubend, (_, tick) in (resume.token or {}).items():
             if tick > max(clock, self._network.edge_of(pubend)) + AHEAD_MAX:
                 return f"the token stands at {tick} in {pubend}, and the clock here at {clock}"
@@ -264,6 +271,8 @@ class Readers:
         reader.is_greeted = False
         reader.presented = presented
         reader.away_since, reader.seated_on = 0, self._network.clock
+        anew = Seat(max(self._network.clock, reader.seat.taken_on + 1), port.name)
+        reader.seat = anew if presented.seat == NO_SEAT else presented.seat
         self._by_port.setdefault(port, {})[number] = reader
         if reader.is_confirmed:
             self.greeting.greet(reader)
@@ -400,6 +409,7 @@ class Readers:
             reader.moved_from = dict(row.moved_from)
             reader.away_since = row.away_since or self._network.clock
             reader.stood, reader.is_held, reader.born = row.stood, row.is_held, row.born
+            reader.seat = row.seat
             reader.unmerged = dict.fromkeys(row.unmerged, self._network.now + ADMIT_WITHIN_NS)
             reader.is_restored = reader.is_stored = True
             self._last_number = max(self._last_number, row.number)

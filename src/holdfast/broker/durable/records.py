@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from holdfast.errors import EnvironmentsFault
+from holdfast.messages.subscriptions import NO_SEAT, Seat
 from holdfast.storage.tables import Change
 from holdfast.streams.ends import LEASES, PUBENDS, Leased
 from holdfast.streams.pubend import Kept
@@ -82,6 +83,7 @@ class ReaderRow(msgspec.Struct, frozen=True, array_like=True):
     is_held: bool = False
     born: tuple[int, str] = (0, "")
     unmerged: list[str] = []
+    seat: Seat = NO_SEAT
 
 
 class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):

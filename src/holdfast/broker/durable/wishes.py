@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of
+from holdfast.broker.durable.reader import superseded
 from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
@@ -136,7 +137,9 @@ class Wishes:
         brokers = {broker for _, broker in map(claim_of, self._plane.readers.elsewhere.of(letter.durable))}
         if not wish.is_there:
             return True
-        if letter.places is not None:
+        if letter.seat.is_after(wish.resume.seat):
+            self._say(wish.port, wish.connection, Ousted(wish.subscription.number, superseded(wish.durable)))
+        elif letter.places is not None:
             known = _known(wish.resume, letter.places)
             self._take_over(wish, known, replace(letter, born=0) if wish.resume.has_own_token else letter)
         elif brokers - {letter.origin}:  # it has moved on
@@ -237,7 +240,7 @@ class Wishes:
 
     def _ask(self, wish: _Wish) -> None:
         assert wish.broker is not None
-        self._plane.letters.post(Fetch(wish.broker, self._plane.name, wish.durable))
+        self._plane.letters.post(Fetch(wish.broker, self._plane.name, wish.durable, wish.resume.seat))
 
 
 def _known(resume: Resume, stands: Mapping[str, Stand]) -> Resume:
