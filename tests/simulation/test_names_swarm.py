@@ -41,6 +41,7 @@ ONCE_FAILED = (
     (2134, True),
     (4135, True),
     (5740, True),
+    (7015, True),
 )
 
 

@@ -371,12 +371,14 @@ class Readers:
         assert reader.durable is not None
         self._forget(reader)
         self._network.withdraw(reader)
+        epoch = reader.durable.epoch
         if has_moved:
             owed = [each for each in reader.moved_from if each not in reader.unmerged]
-        else:  # who is out of reach may have begun it, too
+        else:  # who is out of reach may have begun it, too, since then
             owed = [*reader.moved_from, *(self._network.unreached() - reader.moved_from.keys())]
+            epoch = max(epoch, self._network.clock)
         if owed:
-            self.endings.owe(reader.durable.name, sorted(owed), reader.durable.epoch)
+            self.endings.owe(reader.durable.name, sorted(owed), epoch)
 
     def _forget(self, reader: Reader) -> None:
         self._leave(reader)
