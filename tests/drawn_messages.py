@@ -32,6 +32,7 @@ from holdfast.messages.durable import (
     Run,
     Saved,
     Stand,
+    Withheld,
 )
 from holdfast.messages.message import Message
 from holdfast.messages.publications import (
@@ -49,11 +50,13 @@ from holdfast.messages.session import Farewell, Goodbye, Heartbeat, Hello, Kind,
 from holdfast.messages.staging import Commit, Committed, Discard, Discarded, Epoch, Share, Stage, Staged
 from holdfast.messages.streams import Order, StreamOrder
 from holdfast.messages.subscriptions import (
+    NO_SEAT,
     Confirmed,
     Durable,
     Partition,
     Refused,
     Resume,
+    Seat,
     Subscribe,
     Unsubscribe,
     Withdrawn,
@@ -123,7 +126,11 @@ ways = names, names  # of a letter: to whom, from whom
 durables = st.none() | st.builds(Durable, names, counts)
 tokens = st.none() | st.dictionaries(names, st.tuples(counts, counts), max_size=3)
 consumed = st.none() | st.dictionaries(names, ticks, max_size=3)
-resumes = st.none() | st.builds(Resume, numbers, st.none() | names, st.none() | ticks, tokens, consumed)
+births = st.none() | st.tuples(counts, names)
+seats = st.just(NO_SEAT) | st.builds(Seat, counts, names)
+resumes = st.none() | st.builds(
+    Resume, numbers, st.none() | names, st.none() | ticks, tokens, consumed, births, seats
+)
 
 
 def ascending(count: int) -> st.SearchStrategy[list[int]]:
@@ -183,7 +190,7 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Heartbeat: st.builds(Heartbeat),
     Goodbye: st.builds(Goodbye, st.sampled_from(Farewell), names),
     Subscribe: st.builds(Subscribe, subscriptions, names, vectors, durables, resumes),
-    Confirmed: st.builds(Confirmed, subscriptions, partials, tokens),
+    Confirmed: st.builds(Confirmed, subscriptions, partials, tokens, births, seats),
     Refused: st.builds(Refused, subscriptions, names, names),
     Unsubscribe: st.builds(Unsubscribe, subscriptions),
     Withdrawn: st.builds(Withdrawn, subscriptions),
@@ -207,7 +214,7 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Reported: st.builds(Reported, *ways, names, counts, counts),
     Resign: st.builds(Resign, *ways, names, counts),
     Claim: st.builds(Claim, *ways, names, ticks),
-    Fetch: st.builds(Fetch, *ways, names),
+    Fetch: st.builds(Fetch, *ways, names, seats, births),
     Fetched: st.builds(
         Fetched,
         *ways,
@@ -216,8 +223,10 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
         counts,
         counts,
         names,
+        seats,
     ),
-    Moved: st.builds(Moved, *ways, names, counts),
+    Withheld: st.builds(Withheld, *ways, names, seats, names),
+    Moved: st.builds(Moved, *ways, names, counts, seats),
     MovedTaken: st.builds(MovedTaken, *ways, names, counts),
     Portion: portions(),
     Credit: st.builds(Credit, numbers, st.integers(1, 2**63)),

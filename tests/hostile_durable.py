@@ -31,10 +31,11 @@ from holdfast.messages.durable import (
     Run,
     Saved,
     Stand,
+    Withheld,
 )
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Rejected
-from holdfast.messages.subscriptions import Durable, Resume
+from holdfast.messages.subscriptions import NO_SEAT, Durable, Resume, Seat
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Taken, Unfollow, Wants
 from hostile_values import number, publications, text
 
@@ -96,6 +97,14 @@ def _stands(draw: Random) -> dict[str, Stand] | None:
     return draw.choice((None, {}, {pubend(draw): stand}))
 
 
+def seat(draw: Random) -> Seat:
+    return draw.choice((NO_SEAT, Seat(number(draw), text(draw))))
+
+
+def born(draw: Random) -> tuple[int, str] | None:
+    return draw.choice((None, (number(draw), text(draw))))
+
+
 def _spans(draw: Random) -> list[tuple[int, int]]:
     return [(number(draw), number(draw)) for _ in range(draw.randrange(4))]
 
@@ -116,7 +125,9 @@ def resume(draw: Random) -> Resume | None:
     """How a client may want to go on."""
     name, start = draw.choice((None, text(draw))), draw.choice((None, number(draw)))
     consumed = draw.choice((None, {}, {pubend(draw): number(draw) for _ in range(3)}))
-    return draw.choice((None, Resume(number(draw), name, start, token(draw), consumed)))
+    return draw.choice(
+        (None, Resume(number(draw), name, start, token(draw), consumed, born(draw), seat(draw)))
+    )
 
 
 #: One of each kind.
@@ -138,11 +149,12 @@ DURABLE: dict[type, Callable[[Random], Message]] = {
     Reported: lambda draw: Reported(*letter(draw), pubend(draw), number(draw), number(draw)),
     Resign: lambda draw: Resign(*letter(draw), pubend(draw), number(draw)),
     Claim: lambda draw: Claim(*letter(draw), pubend(draw), number(draw)),
-    Fetch: lambda draw: Fetch(*letter(draw), text(draw)),
+    Fetch: lambda draw: Fetch(*letter(draw), text(draw), seat(draw), born(draw)),
     Fetched: lambda draw: Fetched(
-        *letter(draw), text(draw), _stands(draw), number(draw), number(draw), text(draw)
+        *letter(draw), text(draw), _stands(draw), number(draw), number(draw), text(draw), seat(draw)
     ),
-    Moved: lambda draw: Moved(*letter(draw), text(draw), number(draw)),
+    Withheld: lambda draw: Withheld(*letter(draw), text(draw), seat(draw), text(draw)),
+    Moved: lambda draw: Moved(*letter(draw), text(draw), number(draw), seat(draw)),
     MovedTaken: lambda draw: MovedTaken(*letter(draw), text(draw), number(draw)),
     Portion: _portion,
     Credit: lambda draw: Credit(number(draw), number(draw)),

@@ -38,6 +38,7 @@ from holdfast.messages.publications import Batch, Publication, Publish
 from holdfast.messages.subscriptions import Known, Lore, Resume, Subscribe, Unsubscribe
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Unfollow, Wants
 from hostile import NEIGHBOUR, damaged_frame, hostile_bytes, node_hello
+from hostile_durable import born, seat
 from hostile_values import INTS, damaged, number
 from raw_peer import frames, hello
 
@@ -104,7 +105,7 @@ def reader(draw: Random, clock: int) -> list[Message]:
         durable = draw.choice((None, f"kept {draw.randrange(20)}"))
         consumed = {each: draw.choice((place[1], tick(draw, clock))) for each, place in places.items()}
         credit, token = draw.choice((0, 1, 10**6, number(draw))), draw.choice((None, places))
-        resume = Resume(credit, durable, start, token, draw.choice((None, consumed)))
+        resume = Resume(credit, durable, start, token, draw.choice((None, consumed)), born(draw), seat(draw))
         said.append(Subscribe(each, draw.choice(FILTERS), (Element(name, 1, each.number),), None, resume))
     for _ in range(draw.randrange(8)):
         n = draw.choice((1, 2, 3, 99))

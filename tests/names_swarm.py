@@ -330,8 +330,11 @@ class Names:
         except asyncio.CancelledError:
             if session.is_in:
                 raise
-        except holdfast.TakenOver:
+        except holdfast.TakenOver as taken:
             self.counts["ousted"] += 1
+            later = self.sessions[self.sessions.index(session) + 1 :]
+            if "has come" in str(taken) and all(each.name != session.name for each in later):
+                self.failures.append(Broken(f"{session.name} at {session.broker}: nobody came, but {taken}"))
         except holdfast.Refused as refused:
             if not self.with_faults or "does not answer" not in str(refused):
                 self.failures.append(refused)

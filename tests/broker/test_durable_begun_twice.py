@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from durable_desk import EPOCH, OWN, Desk, at_left, end, stands
+from durable_desk import EPOCH, OWN, Desk, at_left, end, shop, stands
 
 from by_hand import publish
 from holdfast.broker.durable.records import ENDED, READERS
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import Fetch, Fetched, Moved, MovedTaken, Ousted, Stand
-from holdfast.messages.subscriptions import Confirmed, Durable, Unsubscribe
+from holdfast.messages.subscriptions import Confirmed, Durable, Seat, Unsubscribe
 
 
 def begun_twice(mine: int) -> tuple[Desk, int, int, int]:
@@ -187,6 +187,45 @@ def test_so_it_is_if_the_other_one_is_what_was_left_here() -> None:
     assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("was_told", [True, False])
+def test_nor_does_one_go_on_that_was_away_when_they_were_joined_or_did_not_hear_of_it(was_told: bool) -> None:
+    desk, left, reader, first = begun_twice(5)
+    [confirmed] = desk.said(reader, Confirmed)
+    last = desk.own.core.stable
+    if not was_told:
+        desk.lose(reader)
+    desk.wait(SECOND)
+    desk.say(left, stands(first - 5))
+    desk.lose(reader)
+    again = desk.reader(
+        durable="mine", token={OWN: last}, consumed={OWN: last}, born=confirmed.born, seat=confirmed.seat
+    )
+    assert len(desk.said(again, Ousted)) == 1
+    assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3, 4, 5]
+
+
+def test_nor_with_another_that_was_begun_here() -> None:
+    desk, publisher, reader = shop(durable="mine", start=0)
+    desk.say(publisher, publish("p", 2, 3))
+    desk.lose(reader)
+    at = desk.own.core.stable
+    born, seat = (EPOCH, "left"), Seat(desk.clock + 1, "A")
+    client = desk.reader("A", durable="mine", token={OWN: at}, consumed={OWN: at}, born=born, seat=seat)
+    [ousted] = desk.said(client, Ousted)
+    assert ousted.reason == "mine was begun at left and at b, and goes on where neither was read"
+    assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3]
+
+
+def test_who_reads_on_is_told_what_it_is_called_since_they_were_joined() -> None:
+    """Or it would be taken for a client of another one, when it comes back."""
+    desk, left, reader, first = begun_twice(3)
+    desk.wait(SECOND)
+    desk.say(left, stands(first, first - 1))
+    confirmed, again = desk.said(reader, Confirmed)
+    assert (again.born, again.seat, again.token) == (desk.durable("mine").born, confirmed.seat, {})
+    assert again.born != confirmed.born
+
+
 def test_who_says_itself_where_it_stands_is_never_put_back() -> None:
     """Whoever comes after it goes on from what it has consumed."""
     desk, left, reader, first = begun_twice(3)
@@ -199,6 +238,7 @@ def test_who_says_itself_where_it_stands_is_never_put_back() -> None:
     assert desk.said(again, Ousted) == []
     [confirmed] = desk.said(again, Confirmed)
     assert confirmed.born is None
+    assert desk.durable("mine").has_own_token
     assert desk.got(again) == [5]
     assert desk.said(left, Moved) != []
 

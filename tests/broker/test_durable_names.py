@@ -411,3 +411,24 @@ def test_what_is_silence_behind_what_it_consumed_is_left_out_of_that_as_well() -
     assert constream is not None
     assert constream.released >= received
     assert desk.gaps(reader) == []
+
+
+def test_a_name_may_be_empty_and_who_waits_for_it_is_not_disturbed_by_others() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1)
+    desk.tell(left, "left", "a", Durable("", EPOCH))
+    reader = desk.reader(durable="")
+    end(desk, desk.client("x"), "x")
+    assert desk.said(left, Moved) == []
+    at = desk.own.core.stable
+    desk.say(left, Fetched("b", "left", "", {OWN: Stand(at, at, at)}))
+    assert desk.said(reader, Confirmed) != []
+
+
+def test_what_is_fetched_for_a_client_with_a_token_of_its_own_was_born_nowhere() -> None:
+    desk, left, _, _ = at_left(1, 2)
+    at = desk.own.core.stable
+    desk.reader(durable="mine", token={OWN: at})
+    desk.say(left, stands(at))
+    assert desk.durable("mine").born == (0, "")

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from durable_desk import EPOCH, OWN, Desk, at_left, shop
+from durable_desk import EPOCH, OWN, Desk, at_left, end, shop
 
 from by_hand import publish
+from holdfast.broker.durable.readers import START_AHEAD_MAX
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Fetch, Fetched, Ousted, Stand
-from holdfast.messages.subscriptions import Confirmed, Refused, Seat
+from holdfast.messages.durable import Fetch, Fetched, Moved, Ousted, Stand, Withheld
+from holdfast.messages.subscriptions import NO_SEAT, Confirmed, Refused, Seat, Withdrawn
 
 SINCE = "another client has come to read mine since"
 
@@ -86,15 +87,63 @@ def test_another_life_of_the_same_client_is_none_that_has_come_since() -> None:
     assert desk.said(desk.reader(**back), Confirmed) != []
 
 
-def test_the_broker_that_has_it_is_told_which_seat_it_had_and_says_that_another_has_come() -> None:
+def coming(at: int, **changes: Any) -> dict[str, Any]:
+    """How the client A comes back, that has read mine at left up to a tick."""
+    seat = {"born": (EPOCH, "left"), "seat": Seat(100, "A")}
+    return {"durable": "mine", "token": {OWN: at}, "consumed": {OWN: at}, **seat, **changes}
+
+
+WITHHELD = Withheld("b", "left", "mine", Seat(100, "A"), SINCE)
+
+
+def test_the_broker_that_has_it_is_told_which_seat_it_had_and_what_it_read_and_may_withhold_it() -> None:
     desk, left, _, _ = at_left(1, 2)
-    seat, later = Seat(7, "u"), Seat(8, "v")
-    at = desk.own.core.stable
-    reader = desk.reader(durable="mine", token={OWN: at}, consumed={OWN: at}, born=(EPOCH, "left"), seat=seat)
-    assert desk.said(left, Fetch) == [Fetch("left", "b", "mine", seat)]
-    desk.say(left, Fetched("b", "left", "mine", None, seat=later))
+    reader = desk.reader("A", **coming(desk.own.core.stable))
+    assert desk.said(left, Fetch) == [Fetch("left", "b", "mine", Seat(100, "A"), (EPOCH, "left"))]
+    desk.say(left, WITHHELD)
     assert [each.reason for each in desk.said(reader, Ousted)] == [SINCE]
     assert "mine" not in desk.plane.readers.durable
+
+
+def test_what_is_withheld_from_one_is_not_from_who_comes_anew_meanwhile() -> None:
+    """It began where it is now: what nobody had read was gone."""
+    desk, left, _, _ = at_left(1, 2, 3)
+    at = desk.own.core.stable
+    interrupted = desk.reader("A", **coming(at))
+    anew = desk.reader("C", durable="mine")
+    desk.say(left, WITHHELD)
+    assert (desk.said(anew, Confirmed), desk.said(anew, Ousted)) == ([], [])
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at - 2, at - 2, at - 2)}, EPOCH, EPOCH, "left"))
+    assert desk.got(anew) == [2, 3]
+    assert len(desk.said(interrupted, Ousted)) == 1
+
+
+def test_nor_from_the_same_client_if_it_subscribes_again_after_the_first_of_several_answers() -> None:
+    desk, left, _, _ = at_left(1, 2, 3)
+    at = desk.own.core.stable
+    client = desk.reader("A", **coming(at))
+    desk.wait(SECOND)
+    assert len(desk.said(left, Fetch)) > 1
+    desk.say(left, WITHHELD)
+    desk.subscribe(client, "A", number=2, durable="mine")
+    desk.say(left, WITHHELD)
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at - 2, at - 2, at - 2)}, EPOCH, EPOCH, "left"))
+    assert desk.got(client, 2) == [2, 3]
+
+
+def test_an_answer_that_comes_when_it_has_gone_on_says_nothing_of_how_far_it_is_there() -> None:
+    """It was begun there by itself, and is still to be joined."""
+    desk, left, _, _ = at_left(1, 2, 3)
+    at = desk.own.core.stable
+    reader = desk.reader("A", **coming(at - 1, born=(EPOCH - 1, "right")))
+    desk.wait(2 * SECOND)
+    assert desk.got(reader) == [3]
+    desk.say(left, WITHHELD)
+    desk.wait(SECOND)
+    assert desk.said(left, Moved) == []
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at - 2, at - 2, at - 2)}, EPOCH, EPOCH, "left"))
+    assert len(desk.said(reader, Ousted)) == 1
+    assert desk.got(desk.reader("w", durable="mine")) == [2, 3]
 
 
 def test_it_takes_over_from_there_if_none_has_and_keeps_its_seat() -> None:
@@ -110,21 +159,75 @@ def test_it_takes_over_from_there_if_none_has_and_keeps_its_seat() -> None:
     assert confirmed.seat.taken_on > seat.taken_on
 
 
-@pytest.mark.parametrize("is_late", [True, False])
-def test_who_reads_it_here_is_not_ousted_for_one_that_was_interrupted_before_it_came(is_late: bool) -> None:
+@pytest.mark.parametrize("what", ["earlier seat", "another birth", "neither", "none"])
+def test_who_reads_it_here_is_not_ousted_for_one_that_cannot_go_on_with_it(what: str) -> None:
     desk = Desk(["left"])
     left = desk.meet("left")
     desk.publisher("p", 1)
     reader = desk.reader(durable="mine")
-    seat = desk.durable("mine").seat
-    earlier = Seat(seat.taken_on + (-1 if is_late else 1), "v")
-    desk.say(left, Fetch("b", "left", "mine", earlier))
-    [answer] = desk.said(left, Fetched)
-    assert answer.seat == seat
-    assert (answer.places is None) == is_late
-    assert len(desk.said(reader, Ousted)) == (0 if is_late else 1)
+    seat, born = desk.durable("mine").seat, desk.durable("mine").born
+    other = Seat(seat.taken_on + (-1 if what == "earlier seat" else 1), "v")
+    asked = NO_SEAT if what == "none" else other
+    desk.say(left, Fetch("b", "left", "mine", asked, (1, "left") if what == "another birth" else born))
+    is_withheld = what in ("earlier seat", "another birth")
+    assert len(desk.said(left, Withheld)) == is_withheld
+    assert len(desk.said(left, Fetched)) == (not is_withheld)
+    assert len(desk.said(reader, Ousted)) == (not is_withheld)
     desk.wait(SECOND)
-    assert desk.durable("mine").is_held != is_late
+    assert desk.durable("mine").is_held != is_withheld
+
+
+def test_who_waits_is_not_ousted_by_one_that_was_interrupted_before_it_came() -> None:
+    desk, left, _, _ = at_left(1, 2, 3)
+    at = desk.own.core.stable
+    waiting = desk.reader("C", durable="mine")
+    interrupted = desk.reader("A", **coming(at))
+    assert len(desk.said(interrupted, Ousted)) == 1
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at, at, at)}, EPOCH, EPOCH, "left"))
+    assert desk.said(waiting, Ousted) == []
+    assert desk.said(waiting, Confirmed) != []
+
+
+def test_nor_shortly_after_a_start_when_everybody_waits() -> None:
+    desk, _, back = interrupted()
+    desk.restart()
+    waiting = desk.reader("C", durable="mine")
+    again = desk.reader(**back)
+    assert (len(desk.said(waiting, Ousted)), len(desk.said(again, Ousted))) == (0, 1)
+    desk.wait(3 * SECOND)
+    assert desk.said(waiting, Confirmed) != []
+
+
+def test_who_went_on_where_a_later_one_was_not_heard_of_is_ousted_when_it_is() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1)
+    reader = desk.reader("A", durable="mine")
+    [confirmed] = desk.said(reader, Confirmed)
+    at = desk.own.core.stable
+    desk.lose(reader)
+    desk.wait(SECOND)
+    since = desk.clock
+    desk.wait(SECOND)
+    again = desk.reader("A", **coming(at, born=confirmed.born, seat=confirmed.seat))
+    desk.say(left, Moved("b", "left", "mine", since, confirmed.seat))
+    assert desk.said(again, Ousted) == [], "it was there itself, and has come back"
+    desk.say(left, Moved("b", "left", "mine", desk.epoch("mine") + 1, Seat(since, "B")))
+    assert len(desk.said(again, Ousted)) == 1
+
+
+def test_ending_it_after_an_interruption_waits_for_whether_another_has_come() -> None:
+    desk, left, _, _ = at_left(1, 2, 3)
+    at = desk.own.core.stable
+    for answer in (WITHHELD, Fetched("b", "left", "mine", {OWN: Stand(at, at, at)}, EPOCH, EPOCH, "left")):
+        client = desk.reader("A", **coming(at))
+        end(desk, client, "A")
+        desk.wait(SECOND)
+        assert desk.said(client, Withdrawn) == []
+        assert desk.said(left, Moved) == []
+        desk.say(left, answer)
+        assert len(desk.said(client, Ousted)) == (answer is WITHHELD)
+    assert desk.said(left, Moved) != []
 
 
 def test_a_seat_from_times_to_come_is_refused() -> None:
@@ -132,3 +235,11 @@ def test_a_seat_from_times_to_come_is_refused() -> None:
     reader = desk.reader(**{**back, "seat": Seat(2**62, "u")})
     assert [each.code for each in desk.said(reader, Refused)] == ["token-ahead"]
     assert desk.durable("mine").port is None
+
+
+def test_one_that_is_not_above_what_is_known_here_is_not() -> None:
+    """The clock was ahead, and is set back."""
+    desk, _, back = interrupted()
+    ahead = Seat(desk.clock + 2 * START_AHEAD_MAX, "u")
+    desk.durable("mine").seat = ahead
+    assert desk.said(desk.reader(**{**back, "seat": ahead}), Refused) == []

@@ -179,6 +179,29 @@ async def test_who_was_interrupted_does_not_take_it_back_from_who_came_meanwhile
                 assert numbers(await take(others, 1)) == [2]
 
 
+@pytest.mark.parametrize("broker", ["b1", "b3"])
+@scenario
+async def test_nor_does_it_end_what_who_came_meanwhile_reads(broker: str) -> None:
+    with network(f"not-ended-{broker}") as net:
+        async with (
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3", name="a") as a,
+            a.subscribe("orders/#", durable="d") as items,
+        ):
+            net.cut("a", "b3")
+            async with (
+                holdfast.connect(net.url, broker=broker, name="b") as b,
+                b.subscribe("orders/#", durable="d") as others,
+            ):
+                ending = asyncio.create_task(items.unsubscribe())
+                await asyncio.sleep(0)  # it has said so, and there is nobody to hear it
+                net.heal("a", "b3")
+                with pytest.raises(holdfast.TakenOver, match="has come to read d since"):
+                    await ending
+                await publish(p, 1)
+                assert numbers(await take(others, 1)) == [1]
+
+
 @scenario
 async def test_reading_begins_where_it_is_told_to() -> None:
     with network("beginning") as net:

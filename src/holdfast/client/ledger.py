@@ -12,6 +12,7 @@ from typing import Final
 from holdfast.client.effect import (
     Effect,
     NotAccepted,
+    Ousted,
     Subscribed,
     SubscriptionRefused,
     Unsubscribed,
@@ -141,6 +142,11 @@ class Ledger:
         self.ending.pop(number, None)
         self._detaching.pop(number, None)
         return [Unsubscribed(number)]
+
+    def on_ousted(self, number: int, reason: str) -> list[Effect]:
+        """Another client reads it, also if we wanted to end it: then it is not over."""
+        was_there = self.inbox.remove(number) or self.ending.pop(number, None)
+        return [Ousted(number, reason)] if was_there is not None else []
 
     def _mine(self, subscription: SubscriptionId) -> Subscription | None:
         is_mine = subscription == self.id(subscription.number)

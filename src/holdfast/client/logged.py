@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from holdfast.client.effect import Committed, Effect, Ousted, Placed
+from holdfast.client.effect import Committed, Effect, Placed
 from holdfast.client.inbox import Inbox
-from holdfast.messages import durable
 from holdfast.messages.durable import Credit, Logged, Portion, Saved
 from holdfast.messages.message import Message
 from holdfast.messages.ticks import Tick
@@ -24,7 +23,7 @@ class LoggedStreams:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    def hear(self, message: Portion | Saved | durable.Ousted | Logged) -> Answer:
+    def hear(self, message: Portion | Saved | Logged) -> Answer:
         """A broker says something."""
         match message:
             case Portion():
@@ -33,9 +32,6 @@ class LoggedStreams:
                 return [Placed(pubend, incarnation, runs, repeats)], []
             case Saved(number, ticket):
                 return self._on_saved(number, ticket)
-            case durable.Ousted(number, reason):
-                is_there = self._inbox.remove(number) is not None
-                return [Ousted(number, reason)] if is_there else [], []
             case _:
                 assert_never(message)
 

@@ -287,8 +287,10 @@ class ClientCore:
                 return self._on_goodbye(farewell, reason, now)
             case Deliveries() if self._broker is not None:
                 return self._on_deliveries(message)
-            case Portion() | Logged() | Saved() | Ousted() if self._broker is not None:
+            case Portion() | Logged() | Saved() if self._broker is not None:
                 return self._answer(self.ledger.logged.hear(message))
+            case Ousted(number, reason) if self._broker is not None:
+                return self.ledger.on_ousted(number, reason)
             case Accepted(upto, duplicates) if self._broker is not None:
                 return self._on_accepted(upto, duplicates)
             case Heartbeat():

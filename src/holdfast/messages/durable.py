@@ -14,7 +14,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 from holdfast.messages.publications import PUBLICATIONS_MAX, Batch, Rejected
-from holdfast.messages.subscriptions import NO_SEAT, TOKEN_PLACES_MAX, Number, Seat
+from holdfast.messages.subscriptions import NO_SEAT, TOKEN_PLACES_MAX, Name, Number, Seat
 from holdfast.messages.ticks import Tick
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Run",
     "Saved",
     "Stand",
+    "Withheld",
 ]
 
 #: The ``previous`` of a request before which nothing of its publisher is under way from here.
@@ -156,11 +157,13 @@ class Claim(Letter):
 class Fetch(Letter):
     """A durable subscription is to be read at the sender: where does the receiver know it to stand.
 
-    It is for a client that was interrupted, and goes on if nobody has come since; or has no ``seat``, and takes one.
+    It is for a client that comes anew; or that was interrupted, had this ``seat``, and read what was ``born`` so: then
+    the answer may be ``Withheld``.
     """
 
     durable: str
     seat: Seat = NO_SEAT
+    born: tuple[Number, Name] | None = None
 
 
 class Stand(NamedTuple):
@@ -173,7 +176,7 @@ class Stand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Letter):
-    """By pubend, where it stands; None: the sender does not have it any more, or who has the ``seat`` has come since.
+    """By pubend, where it stands; None: the sender does not have it any more.
 
     It came there in that ``epoch``. It was ``born`` in another, at the broker ``born_at``, and may have moved since; 0:
     its client said where it stood.
@@ -188,11 +191,21 @@ class Fetched(Letter):
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld(Letter):
+    """The sender has a durable subscription, but not for a client that was interrupted and had this ``seat``."""
+
+    durable: str
+    seat: Seat
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Moved(Letter):
     """A durable subscription is at the sender now, under a higher ``epoch``: the receiver need not keep it."""
 
     durable: str
     epoch: Number
+    seat: Seat = NO_SEAT  #: of who reads it there, or did last
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from holdfast.messages.durable import (
     Requests,
     Resign,
     Saved,
+    Withheld,
 )
 from holdfast.messages.overlay import (
     Confirmations,
@@ -114,6 +115,7 @@ Message = (
     | Detach
     | Fetch
     | Fetched
+    | Withheld
     | Ousted
     | Logged
     | Stage

@@ -29,6 +29,7 @@ __all__ = [
     "Healed",
     "Known",
     "Lore",
+    "Name",
     "Number",
     "Partition",
     "Refused",
@@ -56,6 +57,9 @@ TOKEN_PLACES_MAX = 100_000
 #: What is counted, or is a time in microseconds: far from where it could not be counted on.
 Number = Annotated[int, Meta(ge=0, le=2**62)]
 
+#: Of a broker or a client, as it is handed back to us: names are limited elsewhere, to less.
+Name = Annotated[str, Meta(max_length=65_536)]
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:
@@ -79,7 +83,7 @@ class Seat(NamedTuple):
     """Which client came last to read a durable subscription, and was not only interrupted."""
 
     taken_on: Number  #: by its broker's clock, and above the one before; 0: it has none
-    client: str
+    client: Name
 
     def is_after(self, other: Seat) -> bool:
         """Whether another client has come since who had the other one went away."""
@@ -102,7 +106,7 @@ class Resume:
     consumed: Annotated[dict[str, Number], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
     #: When and at which broker what it goes on with began, as it was told. None: it has not begun, or its
     #: application keeps the token.
-    born: tuple[Number, str] | None = None
+    born: tuple[Number, Name] | None = None
     seat: Seat = NO_SEAT  #: as it was told; if another client has come since, it goes on no more
 
     @property
@@ -138,7 +142,7 @@ class Confirmed:
     subscription: SubscriptionId
     partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
     token: Annotated[dict[str, tuple[int, int]], Meta(max_length=TOKEN_PLACES_MAX)] | None = None
-    born: tuple[Number, str] | None = None
+    born: tuple[Number, Name] | None = None
     seat: Seat = NO_SEAT
 
 

@@ -6,8 +6,8 @@ that covers the asker. The rest is asked upstream, one nack for all who want it:
 version that no earlier nack covers, or when no answer has come for ``repeat_ns``, or on a new way. No answer means
 unknown, never silence, never loss; so wishes are kept while there is no way at all.
 
-Another node has at most ``window`` ranges on the way, its lowest, and no more than it will probably have room for; the
-next ones follow as those are answered.
+Another node has at most ``window`` ranges on the way, its lowest, and no more than there is room for events, as if each
+were one; the next ones follow as those are answered.
 """
 
 from __future__ import annotations

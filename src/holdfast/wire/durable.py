@@ -52,6 +52,7 @@ from holdfast.messages.durable import (
     Requests,
     Resign,
     Saved,
+    Withheld,
 )
 from holdfast.messages.publications import PUBLICATIONS_MAX, Batch, Publication
 from holdfast.messages.ticks import (
@@ -91,6 +92,7 @@ KINDS: Final = {
     99: MovedTaken,
     100: Fetch,
     101: Fetched,
+    102: Withheld,
     105: Credit,
     106: Acknowledge,
     107: Saved,

@@ -213,7 +213,6 @@ class Greeting:
         if (reader.port, reader.subscription) != (port, number) or reader.connection is None:
             return  # somebody else came meanwhile, or nobody is there any more
         assert port is not None
-        subscription = SubscriptionId(port.name, port.incarnation, number)
         courses = [
             course for course in self._network.courses_for(reader.filter) if self._is_known(reader, course)
         ]
@@ -222,16 +221,24 @@ class Greeting:
         if reader.presented is not None:  # there its client stands; of what there is not, it will be told
             stands = reader.presented.token or {}
             token.update({each: place for each, place in stands.items() if each in token})
-        partial = (*reader.partial, *reader.absent.values())
-        born = reader.born if reader.born[0] and not reader.has_own_token else None
-        self._network.emit(
-            Send(reader.connection, [Confirmed(subscription, partial, token, born, reader.seat)])
-        )
+        self._network.emit(Send(reader.connection, [self._confirmed(reader, port, token)]))
         for course, tick in places.items():
             if tick > course.knowledge.edge:  # a life of the pubend's whose log is lost has told it so
                 self._network.claim(course, tick)
             course.hosted.start(reader, tick, self._audience)
             self._network.touch(course)
+
+    def say_born(self, reader: Reader) -> None:
+        """What a client reads has another birth now: it says so when it comes back."""
+        port = reader.port
+        if reader.is_greeted and reader.is_stored and port is not None and port.connection is not None:
+            self._network.emit(Send(port.connection, [self._confirmed(reader, port, {})]))
+
+    def _confirmed(self, reader: Reader, port: ClientPort, token: dict[str, tuple[int, Tick]]) -> Confirmed:
+        subscription = SubscriptionId(port.name, port.incarnation, reader.subscription)
+        born = reader.born if reader.born[0] and not reader.has_own_token else None
+        partial = (*reader.partial, *reader.absent.values())
+        return Confirmed(subscription, partial, token, born, reader.seat)
 
     def _place(self, reader: Reader, course: Course) -> Tick:
         constream = course.hosted.constream

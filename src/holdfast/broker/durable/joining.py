@@ -9,7 +9,7 @@ from holdfast.intervals import Span
 from holdfast.messages.durable import Stand
 from holdfast.messages.ticks import Tick
 
-__all__ = ["begun_twice", "had", "joined"]
+__all__ = ["had", "joined"]
 
 
 def had(stand: Stand, *, is_first: bool) -> Span:
@@ -21,8 +21,3 @@ def joined(one: Span, other: Span) -> Tick:
     """Where it goes on: nothing below is missing at both."""
     (_, upto), (after, last) = sorted((one, other))
     return max(upto, last) if after <= upto else upto
-
-
-def begun_twice(durable: str, broker: str) -> str:
-    """Why somebody who has begun is ousted: nobody can go on behind where it has been."""
-    return f"{durable} was begun at {broker}, too, and goes on from there"

@@ -28,6 +28,7 @@ from holdfast.messages.durable import (
     Reported,
     Requests,
     Resign,
+    Withheld,
 )
 from holdfast.messages.message import Message
 from holdfast.messages.ticks import ORIGIN, Tick
@@ -103,7 +104,7 @@ class Letters:
                 own = self._plane.own.get(pubend)
                 if own is not None:
                     self._claim_own(own, tick)
-            case Moved() | MovedTaken() | Fetch() | Fetched():
+            case Moved() | MovedTaken() | Fetch() | Fetched() | Withheld():
                 self._plane.moving.receive(letter)
 
     # Admission

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of, rank
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS
-from holdfast.broker.durable.joining import begun_twice, had, joined
+from holdfast.broker.durable.joining import had, joined
 from holdfast.broker.durable.reader import Reader
 from holdfast.clock import SECOND, Instant
-from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken
+from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken, Withheld
 from holdfast.messages.subscriptions import Durable
 from holdfast.messages.ticks import Tick
 from holdfast.node.interest import Interest
@@ -53,6 +53,8 @@ class Moving:
                 self._on_fetch(letter)
             case Fetched():
                 self._on_fetched(letter)
+            case Withheld():
+                self._plane.wishes.withhold(letter)
             case Moved():
                 self._on_moved(letter)
             case MovedTaken():
@@ -73,8 +75,9 @@ class Moving:
         if durable in self._plane.wishes:
             return  # it is about to be here; it will be asked again
         reader, places = readers.durable.get(durable), None
-        if reader is not None and reader.seat.is_after(letter.seat):
-            refusal = Fetched(letter.origin, self._plane.name, durable, None, seat=reader.seat)
+        withheld = "" if reader is None else reader.withheld(letter.seat, letter.born)
+        if withheld:
+            refusal = Withheld(letter.origin, self._plane.name, durable, letter.seat, withheld)
             self._plane.letters.post(refusal)
             return
         if reader is not None:
@@ -156,11 +159,12 @@ class Moving:
                 places[course.pubend] = position
                 goes_back = goes_back or position < mine.released
         reader.born = min(reader.born, born)
-        if goes_back and reader.has_begun:
-            readers.oust(reader, begun_twice(reader.name, broker))
+        if goes_back:
+            readers.put_back(reader, broker)
         if not reader.is_greeted:
             self._plane.operating.seeking.put(reader, places)
         readers.places.save_reader(reader)
+        readers.greeting.say_born(reader)
         readers.greeting.greet(reader)
 
     def _tell(self, reader: Reader) -> None:
@@ -174,10 +178,8 @@ class Moving:
         if all(course.hosted.taken >= reader.pins.get(course.pubend, 0) for course in courses):
             me, (name, epoch) = self._plane.name, (reader.durable.name, reader.durable.epoch)
             for broker in reader.moved_from:
-                is_asked = broker in reader.unmerged
-                self._plane.letters.post(
-                    Fetch(broker, me, name) if is_asked else Moved(broker, me, name, epoch)
-                )
+                moved = Moved(broker, me, name, epoch, reader.seat)
+                self._plane.letters.post(Fetch(broker, me, name) if broker in reader.unmerged else moved)
 
     def _on_moved(self, letter: Moved) -> None:
         readers = self._plane.readers
@@ -186,7 +188,8 @@ class Moving:
         if reader is None or rank(reader.durable, self._plane.name) > (letter.epoch, letter.origin):
             self._plane.letters.post(answer)
             return
-        if reader.port is not None and reader.seated_on > letter.epoch:  # its client has come back since
+        has_come = reader.port is not None and reader.seated_on > letter.epoch
+        if has_come and not letter.seat.is_after(reader.seat):  # its client has come back since
             reader.durable = Durable(letter.durable, reader.seated_on)
             reader.moved_from[letter.origin] = letter.epoch
             readers.places.save_reader(reader)

@@ -74,6 +74,9 @@ class Network(Protocol):
     def give_up(self, port: ClientPort, subscription: int) -> None:
         """A client does not wait any more for what it wanted to read."""
 
+    def awaited_by_later(self, port: ClientPort, subscription: SubscriptionId, resume: Resume) -> str:
+        """Why a client that was interrupted cannot go on: another waits that came after it; empty: none does."""
+
     def supersede(self, durable: str) -> None:
         """Whoever waits for a durable subscription waits in vain: another client reads it."""
 

@@ -330,6 +330,10 @@ class DurablePlane:
         """A client does not wait any more for what it wanted to read."""
         self.wishes.give_up(port, subscription)
 
+    def awaited_by_later(self, port: ClientPort, subscription: SubscriptionId, resume: Resume) -> str:
+        """Why a client that was interrupted cannot go on: another waits that came after it; empty: none does."""
+        return self.wishes.awaited_by_later(port, subscription, resume)
+
     def supersede(self, durable: str) -> None:
         """Whoever waits for a durable subscription waits in vain: another client reads it."""
         self.moving.take_back(durable)

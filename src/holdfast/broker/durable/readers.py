@@ -14,10 +14,10 @@ from holdfast.broker.durable.audience import Audience
 from holdfast.broker.durable.elsewhere import Elsewhere, claim_of, rank
 from holdfast.broker.durable.endings import Endings
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting
-from holdfast.broker.durable.joining import begun_twice, had, joined
+from holdfast.broker.durable.joining import had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
-from holdfast.broker.durable.reader import Reader, consumed_in, superseded
+from holdfast.broker.durable.reader import Reader, consumed_in
 from holdfast.broker.durable.records import (
     PlaceRow,
     ReaderRow,
@@ -125,10 +125,10 @@ class Readers:
             self._network.postpone(port, subscription, filter, resume, sure_at)
             return
         known = reader.filter if reader is not None else None if elsewhere is None else elsewhere.filter
-        if reader is not None and reader.seat.is_after(resume.seat):
+        withheld = "" if reader is None else reader.withheld(resume.seat, resume.born)
+        if withheld or (withheld := self._network.awaited_by_later(port, subscription, resume)):
             assert port.connection is not None
-            ousted = Ousted(subscription.number, superseded(reader.name))
-            self._network.emit(Send(port.connection, [ousted]))
+            self._network.emit(Send(port.connection, [Ousted(subscription.number, withheld)]))
         elif known is not None and known != filter:
             problem = f"{resume.durable!r} is a durable subscription to {known}, and not to {filter}"
             self._refuse(port, subscription, problem, "durable")
@@ -192,13 +192,13 @@ class Readers:
             self._network.spread(reader)
             self._network.direct(reader)
         if fetched is not None and _is_behind(resume, presented):
-            self.oust(reader, begun_twice(name, fetched.origin))
+            self.put_back(reader, fetched.origin)
 
     def _joined(self, left: Reader, resume: Resume, fetched: Fetched | None) -> Resume:
         """If what was fetched had begun by itself, while we could not be reached: with what is known here."""
         born = (0, "") if fetched is None else (fetched.born, fetched.born_at)
         claim = rank(left.durable, self._me)
-        if fetched is None or fetched.places is None or not born[0] or left.born in (born, (0, "")):
+        if fetched is None or fetched.places is None or not born[0] or not left.born[0] or left.born == born:
             return resume
         token, consumed = dict(resume.token or {}), dict(resume.consumed or {})
         for pubend, stand in (self.greeting.stands(left) or {}).items():
@@ -243,7 +243,8 @@ class Readers:
         clock = self._network.clock
         if resume.start is not None and not 0 <= resume.start <= clock + START_AHEAD_MAX:
             return "it is to begin at a time that has not come yet, by this broker's clock"
-        if resume.seat.taken_on > clock + START_AHEAD_MAX:
+        known = self.durable.get(resume.durable or "")
+        if resume.seat.taken_on > max(clock + START_AHEAD_MAX, 0 if known is None else known.seat.taken_on):
             return "it was read at a time that has not come yet, by this broker's clock"
         for pubend, (_, tick) in (resume.token or {}).items():
             if tick > max(clock, self._network.edge_of(pubend)) + AHEAD_MAX:
@@ -287,6 +288,12 @@ class Readers:
         self._network.direct(reader)
         reader.away_since = self._network.clock
         self.places.save_reader(reader)
+
+    def put_back(self, reader: Reader, broker: str) -> None:
+        """It was begun at a broker, too, and goes on from there: who has been farther cannot go on with it."""
+        reader.seat = Seat(max(self._network.clock, reader.seat.taken_on + 1), "")
+        if reader.has_begun:
+            self.oust(reader, f"{reader.name} was begun at {broker}, too, and goes on from there")
 
     def oust(self, reader: Reader, reason: str) -> None:
         """Somebody else reads it from now on."""

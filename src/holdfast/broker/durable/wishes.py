@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of
-from holdfast.broker.durable.reader import superseded
 from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Fetch, Fetched, Ousted, Stand
+from holdfast.messages.durable import Fetch, Fetched, Ousted, Stand, Withheld
 from holdfast.messages.message import Message
-from holdfast.messages.subscriptions import Refused, Resume, Withdrawn
+from holdfast.messages.subscriptions import NO_SEAT, Refused, Resume, Withdrawn
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
 
@@ -137,16 +136,32 @@ class Wishes:
         brokers = {broker for _, broker in map(claim_of, self._plane.readers.elsewhere.of(letter.durable))}
         if not wish.is_there:
             return True
-        if letter.seat.is_after(wish.resume.seat):
-            self._say(wish.port, wish.connection, Ousted(wish.subscription.number, superseded(wish.durable)))
+        if wish.is_ending:
+            self._end(wish)
         elif letter.places is not None:
             known = _known(wish.resume, letter.places)
-            self._take_over(wish, known, replace(letter, born=0) if wish.resume.has_own_token else letter)
+            unborn = replace(letter, born=0, born_at="")
+            self._take_over(wish, known, unborn if wish.resume.has_own_token else letter)
         elif brokers - {letter.origin}:  # it has moved on
             self._plane.readers.read(wish.port, wish.subscription, wish.filter, wish.resume)
         else:
             self._take_over(wish, wish.resume)
         return True
+
+    def withhold(self, letter: Withheld) -> None:
+        """A broker has it, but not for who wanted to go on; whoever has come here meanwhile is another matter."""
+        wish = self._wishes.get(letter.durable)
+        if wish is not None and (wish.broker, wish.resume.seat) == (letter.origin, letter.seat):
+            self._drop(letter.durable)
+            self._say(wish.port, wish.connection, Ousted(wish.subscription.number, letter.reason))
+
+    def awaited_by_later(self, port: ClientPort, subscription: SubscriptionId, resume: Resume) -> str:
+        """Why a client that was interrupted cannot go on: another waits that came after it; empty: none does."""
+        wish = self._wishes.get(resume.durable or "")
+        if wish is None or wish.client == (port, subscription.number) or resume.seat == NO_SEAT:
+            return ""
+        is_later = wish.resume.seat == NO_SEAT or wish.resume.seat.is_after(resume.seat)
+        return f"another client waits to read {wish.durable}" if is_later else ""
 
     def _take_over(self, wish: _Wish, resume: Resume, fetched: Fetched | None = None) -> None:
         presented = wish.resume
@@ -183,7 +198,7 @@ class Wishes:
         wish = self._wish_of(port, subscription.number)
         if wish is None:
             return False
-        if wish.broker is None:
+        if wish.broker is None or wish.resume.seat != NO_SEAT:  # whoever has come since may read it
             self._wishes[wish.durable] = replace(wish, is_ending=True)
         else:
             self._drop(wish.durable)
@@ -226,12 +241,13 @@ class Wishes:
     # Both
 
     def _wish_of(self, port: ClientPort, subscription: int) -> _Wish | None:
-        return self._wishes.get(self._names.get((port, subscription), ""))
+        name = self._names.get((port, subscription))
+        return None if name is None else self._wishes.get(name)
 
     def _drop(self, durable: str) -> _Wish | None:
         wish = self._wishes.pop(durable, None)
-        if wish is not None:
-            self._names.pop(wish.client, None)  # two of them, if it has used a number twice
+        if wish is not None and self._names.get(wish.client) == durable:  # not if it has used a number twice
+            del self._names[wish.client]
         return wish
 
     def _say(self, port: ClientPort, connection: int | None, message: Message) -> None:
@@ -240,7 +256,8 @@ class Wishes:
 
     def _ask(self, wish: _Wish) -> None:
         assert wish.broker is not None
-        self._plane.letters.post(Fetch(wish.broker, self._plane.name, wish.durable, wish.resume.seat))
+        seat, born = wish.resume.seat, wish.resume.born
+        self._plane.letters.post(Fetch(wish.broker, self._plane.name, wish.durable, seat, born))
 
 
 def _known(resume: Resume, stands: Mapping[str, Stand]) -> Resume:
