@@ -118,6 +118,17 @@ def test_what_is_withheld_from_one_is_not_from_who_comes_anew_meanwhile() -> Non
     assert len(desk.said(interrupted, Ousted)) == 1
 
 
+def test_what_is_told_to_who_came_anew_and_has_gone_is_not_for_one_that_was_interrupted() -> None:
+    desk, left, _, _ = at_left(1, 2, 3)
+    at = desk.own.core.stable
+    desk.lose(desk.reader("C", durable="mine"))
+    reader = desk.reader("A", **coming(at - 2))
+    assert desk.said(reader, Ousted) == [], "who has gone waits no more"
+    places = {OWN: Stand(at - 1, at - 1, at - 1)}
+    desk.say(left, Fetched("b", "left", "mine", places, EPOCH, EPOCH, "left", Seat(200, "B")))
+    assert [each.reason for each in desk.said(reader, Ousted)] == [SINCE]
+
+
 def test_nor_from_the_same_client_if_it_subscribes_again_after_the_first_of_several_answers() -> None:
     desk, left, _, _ = at_left(1, 2, 3)
     at = desk.own.core.stable

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.broker.durable.elsewhere import claim_of, rank
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS
 from holdfast.broker.durable.joining import had, joined
-from holdfast.broker.durable.reader import Reader
+from holdfast.broker.durable.reader import Reader, withheld
 from holdfast.clock import SECOND, Instant
 from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken, Withheld
 from holdfast.messages.subscriptions import Durable
@@ -75,12 +75,13 @@ class Moving:
         if durable in self._plane.wishes:
             return  # it is about to be here; it will be asked again
         reader, places = readers.durable.get(durable), None
-        withheld = "" if reader is None else reader.withheld(letter.seat, letter.born)
-        if withheld:
-            refusal = Withheld(letter.origin, self._plane.name, durable, letter.seat, withheld)
-            self._plane.letters.post(refusal)
-            return
         if reader is not None:
+            had, read = letter.seat, letter.born
+            reason = withheld(durable, reader.seat, reader.born, had=had, read=read)
+            if reason:
+                refusal = Withheld(letter.origin, self._plane.name, durable, letter.seat, reason)
+                self._plane.letters.post(refusal)
+                return
             if reader.port is not None:
                 readers.oust(reader, f"{durable} is read at {letter.origin}")
             places = readers.greeting.stands(reader)

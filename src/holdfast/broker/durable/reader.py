@@ -15,7 +15,7 @@ from holdfast.messages.subscriptions import NO_SEAT, Durable, Partition, Resume,
 from holdfast.messages.ticks import Tick, Version
 from holdfast.routing.port import ClientPort
 
-__all__ = ["Reader", "consumed_in"]
+__all__ = ["Reader", "consumed_in", "withheld"]
 
 
 @dataclass(slots=True, eq=False)
@@ -88,20 +88,21 @@ class Reader:
         """Where its client hears us."""
         return None if self.port is None else self.port.connection
 
-    def withheld(self, seat: Seat, born: Claim | None) -> str:
-        """Why a client that was interrupted, had a seat and read what was born so, cannot go on; empty: it can."""
-        if self.seat.is_after(seat):
-            came = f"another client has come to read {self.name} since"
-            return came if self.seat.client else f"{self.name} was begun twice, and goes on before that"
-        if born is not None and self.born[0] and born != self.born:
-            return f"{self.name} was begun at {born[1]} and at {self.born[1]}, and goes on where neither was read"
-        return ""
-
     def accepts(self, event: Any) -> bool:
         """Whether an event matches, where it has to be asked once more."""
         if self._accepts is None:
             self._accepts = compile_filter(self.filter)
         return self._accepts(event)
+
+
+def withheld(durable: str, seat: Seat, born: Claim, *, had: Seat, read: Claim | None) -> str:
+    """Why a client that was interrupted, had a seat and read what was born so, cannot go on; empty: it can."""
+    if seat.is_after(had):
+        came = f"another client has come to read {durable} since"
+        return came if seat.client else f"{durable} was begun twice, and goes on before that"
+    if read is not None and born[0] and read != born:
+        return f"{durable} was begun at {read[1]} and at {born[1]}, and goes on where neither was read"
+    return ""
 
 
 def consumed_in(resume: Resume, pubend: str) -> Tick | None:

@@ -17,7 +17,7 @@ from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting
 from holdfast.broker.durable.joining import had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
-from holdfast.broker.durable.reader import Reader, consumed_in
+from holdfast.broker.durable.reader import Reader, consumed_in, withheld
 from holdfast.broker.durable.records import (
     PlaceRow,
     ReaderRow,
@@ -125,10 +125,13 @@ class Readers:
             self._network.postpone(port, subscription, filter, resume, sure_at)
             return
         known = reader.filter if reader is not None else None if elsewhere is None else elsewhere.filter
-        withheld = "" if reader is None else reader.withheld(resume.seat, resume.born)
-        if withheld or (withheld := self._network.awaited_by_later(port, subscription, resume)):
+        reason = self._network.awaited_by_later(port, subscription, resume)
+        if reader is not None:
+            had, read = resume.seat, resume.born
+            reason = withheld(reader.name, reader.seat, reader.born, had=had, read=read) or reason
+        if reason:
             assert port.connection is not None
-            self._network.emit(Send(port.connection, [Ousted(subscription.number, withheld)]))
+            self._network.emit(Send(port.connection, [Ousted(subscription.number, reason)]))
         elif known is not None and known != filter:
             problem = f"{resume.durable!r} is a durable subscription to {known}, and not to {filter}"
             self._refuse(port, subscription, problem, "durable")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of
+from holdfast.broker.durable.reader import withheld
 from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
@@ -136,7 +137,11 @@ class Wishes:
         brokers = {broker for _, broker in map(claim_of, self._plane.readers.elsewhere.of(letter.durable))}
         if not wish.is_there:
             return True
-        if wish.is_ending:
+        born, resume = (letter.born, letter.born_at), wish.resume
+        reason = withheld(wish.durable, letter.seat, born, had=resume.seat, read=resume.born)
+        if reason:  # it was said to somebody else, who has gone
+            self._say(wish.port, wish.connection, Ousted(wish.subscription.number, reason))
+        elif wish.is_ending:
             self._end(wish)
         elif letter.places is not None:
             known = _known(wish.resume, letter.places)
@@ -158,7 +163,9 @@ class Wishes:
     def awaited_by_later(self, port: ClientPort, subscription: SubscriptionId, resume: Resume) -> str:
         """Why a client that was interrupted cannot go on: another waits that came after it; empty: none does."""
         wish = self._wishes.get(resume.durable or "")
-        if wish is None or wish.client == (port, subscription.number) or resume.seat == NO_SEAT:
+        if wish is None or not wish.is_there or wish.client == (port, subscription.number):
+            return ""
+        if resume.seat == NO_SEAT:
             return ""
         is_later = wish.resume.seat == NO_SEAT or wish.resume.seat.is_after(resume.seat)
         return f"another client waits to read {wish.durable}" if is_later else ""
