@@ -33,6 +33,10 @@ GROUPS = (
 )
 AT_ONCE = 3
 
+#: How much these give way; those of Spark less: its workers have to answer within ten seconds, which cannot be set.
+GIVING_WAY = (10, 5)
+SPARK = ("tests/pipeline", "tests/audit")
+
 #: The one that runs alone.
 ALONE = "tests/simulation/test_reliable_swarm.py::test_no_seed_breaks_a_promise"
 
@@ -77,7 +81,7 @@ def main(wanted: Sequence[str]) -> int:
 def _quietly(tests: list[str]) -> tuple[int, str]:
     """Run some that give way to others; their status, and what they said."""
     done = subprocess.run(
-        ["nice", *PYTEST, "--deselect", ALONE, *tests],
+        ["nice", "-n", str(GIVING_WAY[tests[0] in SPARK]), *PYTEST, "--deselect", ALONE, *tests],
         cwd=ROOT,
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,

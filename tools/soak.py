@@ -149,7 +149,7 @@ def everything() -> list[Soaked]:
         Soaked("durable networks with faults: exactly once, in order", f"{logged} --faults", 10_000, 100),
         Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 4_000, 40),
         Soaked("many clients under few durable names: one reads, and all of it", names, 4_000, 80),
-        Soaked("and with faults: nothing is lost, nothing stays behind", f"{names} --faults", 8_000, 160),
+        Soaked("and with faults: nothing is lost, nothing stays behind", f"{names} --faults", 10_000, 200),
         Soaked(
             "and by clients that know several brokers: the same", f"{names} --faults --several", 4_000, 80
         ),
