@@ -232,9 +232,8 @@ class Readers:
         else:
             reader.stood = {pubend: consumed_in(resume, pubend) or ORIGIN for pubend in resume.token}
             reader.born = (resume.born or (0, "")) if fetched is None else (fetched.born, fetched.born_at)
-        if (
-            resume.token is not None and reader.born[0]
-        ):  # others may have begun it by themselves: they are asked
+        if resume.token is not None and reader.born[0]:
+            # Others may have begun it by themselves: they are asked.
             known = None if fetched is None else fetched.origin
             others = [each for at, each in claims if each != known and ended.get(each, -1) < at]
             reader.unmerged = dict.fromkeys(others, self._network.now + ADMIT_WITHIN_NS)

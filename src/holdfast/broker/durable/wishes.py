@@ -81,9 +81,8 @@ class Wishes:
     def __init__(self, plane: DurablePlane) -> None:
         self._plane = plane
         self._wishes: dict[str, _Wish] = {}  #: by durable name
-        self._names: dict[
-            tuple[ClientPort, int], str
-        ] = {}  #: which one a client waits for, by its own number
+        #: Which one a client waits for, by its own number.
+        self._names: dict[tuple[ClientPort, int], str] = {}
         self._over: list[_Over] = []
 
     def __contains__(self, durable: str) -> bool:
