@@ -243,6 +243,20 @@ def test_who_says_itself_where_it_stands_is_never_put_back() -> None:
     assert desk.said(left, Moved) != []
 
 
+def test_nor_does_it_lose_its_seat_if_they_are_joined_while_it_is_away() -> None:
+    desk, left, reader, first = begun_twice(3)
+    last = desk.own.core.stable
+    desk.lose(reader)
+    client = desk.reader("v", durable="mine", token={OWN: last}, consumed={OWN: last})
+    desk.wait(3 * SECOND)
+    [confirmed] = desk.said(client, Confirmed)
+    desk.lose(client)
+    desk.say(left, stands(first - 5))
+    again = desk.reader("v", durable="mine", token={OWN: last}, consumed={OWN: last}, seat=confirmed.seat)
+    assert desk.said(again, Ousted) == []
+    assert desk.said(again, Confirmed) != []
+
+
 def test_who_comes_waits_no_longer_than_two_seconds_for_it() -> None:
     desk, left, reader, _ = begun_twice(0)
     desk.lose(reader)

@@ -293,7 +293,8 @@ class Readers:
 
     def put_back(self, reader: Reader, broker: str) -> None:
         """It was begun at a broker, too, and goes on from there: who has been farther cannot go on with it."""
-        reader.seat = Seat(max(self._network.clock, reader.seat.taken_on + 1), "")
+        if reader.presented is None or not reader.presented.has_own_token:
+            reader.seat = Seat(max(self._network.clock, reader.seat.taken_on + 1), "")
         if reader.has_begun:
             self.oust(reader, f"{reader.name} was begun at {broker}, too, and goes on from there")
 
