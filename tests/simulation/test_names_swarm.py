@@ -11,9 +11,14 @@ import pytest
 from holdfast.broker.durable import moving
 from holdfast.broker.durable.endings import Endings
 from holdfast.broker.durable.greeting import Greeting
+from holdfast.broker.durable.moving import Moving
+from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.readers import Readers
+from holdfast.broker.durable.records import EndedRow
 from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
+from holdfast.messages.durable import Fetched, Moved
+from holdfast.messages.subscriptions import Seat
 from names_swarm import Broken, run_seed
 from swarm_time import for_seconds
 
@@ -22,8 +27,8 @@ RUNS_MIN = 3
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
-#: from before it had moved; who went on after an interruption with one of two, or when another
-#: had come.
+#: from before it had moved; who went on after an interruption with one of two, or when another had come; what was
+#: ended at one broker, and then begun anew at another that had not heard so.
 ONCE_FAILED = (
     (1, False),
     (7, False),
@@ -42,6 +47,7 @@ ONCE_FAILED = (
     (4135, True),
     (5740, True),
     (7015, True),
+    (8520, True),
 )
 
 
@@ -78,6 +84,22 @@ def farthest(one: tuple[int, int], other: tuple[int, int]) -> int:
     return max(one[1], other[1])
 
 
+def never(self: Seat, other: Seat) -> bool:
+    return False
+
+
+def always(self: Seat, other: Seat) -> bool:
+    return other.taken_on > 0
+
+
+def unasked(self: Moving, reader: Reader, letter: Fetched) -> None:
+    del reader.unmerged[letter.origin]
+
+
+def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
+    self._network.post(Moved(broker, self._me, name, over.epoch))
+
+
 @pytest.mark.parametrize(
     ("where", "what", "broken", "seed", "with_faults", "problem"),
     [
@@ -85,7 +107,11 @@ def farthest(one: tuple[int, int], other: tuple[int, int]) -> int:
         (Endings, "owe", nothing, 4, False, "left over|long before"),
         (Greeting, "stands", nowhere, 0, False, "Gap|long before|committed"),
         (Readers, "_find", here, 7, False, "were not read"),
+        (Endings, "_say", moved, 8520, True, "nobody reads"),
         (moving, "joined", farthest, 92, True, "nobody reads"),
+        (Moving, "_merge", unasked, 30, True, "nobody reads"),
+        (Seat, "is_after", never, 5740, True, "Gap"),
+        (Seat, "is_after", always, 1, True, "nobody came"),
         (Hosting, "_on_reading", lambda *_: [], 0, False, "do not end"),
     ],
 )

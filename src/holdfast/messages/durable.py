@@ -201,16 +201,21 @@ class Withheld(Letter):
 
 @dataclass(frozen=True, slots=True)
 class Moved(Letter):
-    """A durable subscription is at the sender now, under a higher ``epoch``: the receiver need not keep it."""
+    """A durable subscription is at the sender now, under a higher ``epoch``: the receiver need not keep it.
+
+    Or it was ended there (``is_over``): then the receiver need not keep it, either, unless somebody has come for it
+    later than in that epoch, who has begun it anew.
+    """
 
     durable: str
     epoch: Number
     seat: Seat = NO_SEAT  #: of who reads it there, or did last
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class MovedTaken(Letter):
-    """The receiver of ``Moved`` does not have it any more, or has it under a higher epoch still."""
+    """The receiver of ``Moved`` does not have it any more, or has it under a higher epoch still, or begun anew."""
 
     durable: str
     epoch: Number

@@ -8,7 +8,7 @@ of reach, and may have begun it by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 
 from holdfast.broker.durable.elsewhere import Claim
@@ -30,7 +30,7 @@ class Endings:
         self._me = me
         self._network = network
         self._saving = saving
-        self._owed: dict[str, dict[str, int]] = {}  #: by broker and name, the epoch up to which it is over
+        self._owed: dict[str, dict[str, EndedRow]] = {}  #: by broker and name, up to where it is over
 
     def __len__(self) -> int:
         """How many are to be told to somebody."""
@@ -39,14 +39,15 @@ class Endings:
     def restore(self, rows: Iterable[tuple[str, str, EndedRow]]) -> None:
         """What was found on disk, by name and broker."""
         for name, broker, row in rows:
-            self._owed.setdefault(broker, {})[name] = row.epoch
+            self._owed.setdefault(broker, {})[name] = row
 
-    def owe(self, name: str, brokers: Iterable[str], epoch: int) -> None:
+    def owe(self, name: str, brokers: Iterable[str], epoch: int, *, was_ended: bool) -> None:
         """Brokers may still have a subscription that is over, all of it up to an epoch."""
         for broker in brokers:
             owed = self._owed.setdefault(broker, {})
-            owed[name] = max(epoch, owed.get(name, 0))
-            self._saving.add(change(ENDED, joined(name, broker), EndedRow(owed[name])))
+            if name not in owed or owed[name].epoch < epoch:
+                owed[name] = EndedRow(epoch, was_ended)
+                self._saving.add(change(ENDED, joined(name, broker), owed[name]))
         self._saving.add(then=lambda: self._tell(name))
 
     def is_over(self, name: str) -> bool:
@@ -55,33 +56,34 @@ class Endings:
 
     def covers(self, name: str, claim: Claim) -> bool:
         """Whether a subscription that a broker still has is over."""
-        epoch, broker = claim
-        return (self._owed.get(broker, {}).get(name, 0), self._me) > (epoch, broker)
+        _, broker = claim
+        owed = self._owed.get(broker, {}).get(name)
+        return owed is not None and (owed.epoch, self._me) > claim
 
-    def take(self, name: str) -> Mapping[str, int]:
-        """The name is given anew: the brokers that are to be told, which is the new one's from now on."""
-        taken = {broker: owed[name] for broker, owed in self._owed.items() if name in owed}
-        for broker in taken:
-            self._drop(name, broker)
-        return taken
+    def last_of(self, name: str) -> int:
+        """The last epoch in which a name is over, and somebody may not have heard so; 0: everybody has."""
+        return max((owed[name].epoch for owed in self._owed.values() if name in owed), default=0)
 
-    def on_taken(self, name: str, broker: str, epoch: int) -> None:
-        """A broker has answered."""
-        if self._owed.get(broker, {}).get(name, epoch + 1) <= epoch:
-            self._drop(name, broker)
+    def on_taken(self, name: str, broker: str, epoch: int) -> bool:
+        """A broker has answered; whether it need not be told any more."""
+        owed = self._owed.get(broker, {}).get(name)
+        if owed is None or owed.epoch > epoch:
+            return False
+        del self._owed[broker][name]
+        self._saving.add(change(ENDED, joined(name, broker), None))
+        return True
 
     def repeat(self) -> None:
         """From time to time: tell those who have not answered, and can be reached."""
         for broker, owed in self._owed.items():
             if self._network.reaches(broker):
                 for name in islice(owed, TOLD_MAX):
-                    self._network.post(Moved(broker, self._me, name, owed[name]))
+                    self._say(name, broker, owed[name])
 
     def _tell(self, name: str) -> None:
         for broker, owed in self._owed.items():
             if name in owed:
-                self._network.post(Moved(broker, self._me, name, owed[name]))
+                self._say(name, broker, owed[name])
 
-    def _drop(self, name: str, broker: str) -> None:
-        del self._owed[broker][name]
-        self._saving.add(change(ENDED, joined(name, broker), None))
+    def _say(self, name: str, broker: str, over: EndedRow) -> None:
+        self._network.post(Moved(broker, self._me, name, over.epoch, is_over=over.was_ended))

@@ -131,6 +131,8 @@ class Moving:
         reader = readers.durable.get(interest.durable.name)
         if reader is None or rank(reader.durable, self._plane.name) < (epoch, broker):
             return
+        if readers.endings.covers(interest.durable.name, (epoch, broker)):
+            return
         known = reader.moved_from.get(broker, -1)
         # Not if its client has said where it stood, nor one that is over.
         if reader.born[0] and known <= epoch:
@@ -190,23 +192,30 @@ class Moving:
             self._plane.letters.post(answer)
             return
         has_come = reader.port is not None and reader.seated_on > letter.epoch
+        if letter.is_over and (
+            has_come or reader.seat.taken_on > letter.epoch
+        ):  # then it goes on, for who came
+            self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
+            return
         if has_come and not letter.seat.is_after(reader.seat):  # its client has come back since
             reader.durable = Durable(letter.durable, reader.seated_on)
             reader.moved_from[letter.origin] = letter.epoch
             readers.places.save_reader(reader)
             return
         if reader.port is not None:
-            readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
+            was = "was ended" if letter.is_over else "is read"
+            readers.oust(reader, f"{letter.durable} {was} at {letter.origin}")
         readers.remove(reader, has_moved=True)
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
     def _on_moved_taken(self, letter: MovedTaken) -> None:
         readers, broker = self._plane.readers, letter.origin
-        readers.endings.on_taken(letter.durable, broker, letter.epoch)
-        self._plane.wishes.on_taken(letter.durable)
-        reader = readers.durable.get(letter.durable)
-        if reader is None or broker not in reader.moved_from:
-            return
-        if (letter.epoch, self._plane.name) > (reader.moved_from[broker], broker):
+        reader, answered = readers.durable.get(letter.durable), (letter.epoch, self._plane.name)
+        if reader is not None and answered > (reader.moved_from.get(broker, letter.epoch + 1), broker):
             del reader.moved_from[broker]
             readers.places.save_reader(reader)
+        if readers.endings.on_taken(letter.durable, broker, letter.epoch):
+            self._plane.wishes.on_taken(letter.durable)
+            for interest in readers.elsewhere.of(letter.durable):
+                if interest.subscription.subscriber == broker:  # it was begun anew there, or is about to go
+                    self.on_rival(interest)

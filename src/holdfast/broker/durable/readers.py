@@ -151,10 +151,14 @@ class Readers:
     def _find(self, name: str) -> tuple[Reader | None, Interest | None]:
         """A durable subscription that is here, or else where it is."""
         reader = self.durable.get(name)
-        others = [each for each in self.elsewhere.of(name) if not self.endings.covers(name, claim_of(each))]
+        others = self._elsewhere(name)
         if not others or (reader is not None and rank(reader.durable, self._me) > claim_of(others[0])):
             return reader, None
         return None, others[0]
+
+    def _elsewhere(self, name: str) -> list[Interest]:
+        """Where else a durable subscription is, the last claim first; but for what is over, and is still to hear so."""
+        return [each for each in self.elsewhere.of(name) if not self.endings.covers(name, claim_of(each))]
 
     def take_over(
         self,
@@ -215,14 +219,12 @@ class Readers:
 
     def _create(self, name: str, filter: Filter, resume: Resume, fetched: Fetched | None) -> Reader:
         """A durable subscription begins, or goes on, here; wherever else it is, it is to be forgotten."""
-        ended = self.endings.take(name)
-        moved_from = dict(ended)
-        claims = [claim_of(each) for each in self.elsewhere.of(name)]
+        claims = [claim_of(each) for each in self._elsewhere(name)]
         if fetched is not None and fetched.places is not None:
             claims.append((fetched.epoch, fetched.origin))
-        for epoch, broker in claims:
-            moved_from[broker] = max(epoch, moved_from.get(broker, 0))
-        epoch = max([self._network.clock, *(each + 1 for each in moved_from.values())])
+        moved_from = {broker: epoch for epoch, broker in sorted(claims)}
+        latest = max(self.endings.last_of(name), *moved_from.values(), -1)
+        epoch = max(self._network.clock, latest + 1)
         reader = Reader(self._next_number(), filter, Durable(name, epoch), self._network.new_id())
         reader.moved_from = moved_from
         reader.start = resume.start
@@ -235,7 +237,7 @@ class Readers:
         if resume.token is not None and reader.born[0]:
             # Others may have begun it by themselves: they are asked.
             known = None if fetched is None else fetched.origin
-            others = [each for at, each in claims if each != known and ended.get(each, -1) < at]
+            others = [each for each in moved_from if each != known]
             reader.unmerged = dict.fromkeys(others, self._network.now + ADMIT_WITHIN_NS)
         self._add(reader)
         return reader
@@ -388,7 +390,7 @@ class Readers:
             owed = [*reader.moved_from, *(self._network.unreached() - reader.moved_from.keys())]
             epoch = max(epoch, self._network.clock)
         if owed:
-            self.endings.owe(reader.durable.name, sorted(owed), epoch)
+            self.endings.owe(reader.durable.name, sorted(owed), epoch, was_ended=not has_moved)
 
     def _forget(self, reader: Reader) -> None:
         self._leave(reader)

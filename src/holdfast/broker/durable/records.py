@@ -98,6 +98,7 @@ class EndedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A durable subscription that is over, up to an epoch, and may still be at a broker."""
 
     epoch: int
+    was_ended: bool  #: by its client; else it has only moved on
 
 
 _Row = TypeVar("_Row", Kept, Leased, ReportRow, HostedRow, ReaderRow, PlaceRow, EndedRow)

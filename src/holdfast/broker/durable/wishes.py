@@ -221,7 +221,7 @@ class Wishes:
             readers.remove(reader)
         brokers = {broker for _, broker in map(claim_of, others)} | self._plane.unreached()
         epoch = max([self._plane.clock, *(epoch + 1 for epoch, _ in map(claim_of, others))])
-        readers.endings.owe(durable, sorted(brokers), epoch)
+        readers.endings.owe(durable, sorted(brokers), epoch, was_ended=True)
         self._plane.saving.add(then=lambda: self.on_over(durable, wish.port, wish.subscription))
 
     def on_over(self, durable: str, port: ClientPort, subscription: SubscriptionId) -> None:
