@@ -1,10 +1,11 @@
-"""Many who want to read under few names: ``python tests/names_swarm.py SEEDS CHUNK [--faults [--several]]``.
+"""Many who want to read under few names: ``python tests/names_swarm.py SEEDS CHUNK [--faults [--several] [--narrow]]``.
 
 Durable subscriptions whose places the brokers keep, in a network in this process and in its own time: clients without a
 token present the same names at any broker, one after the other or at once, leave, are ousted, give up before they are
 confirmed, or end what they read. With ``--faults`` brokers crash and freeze and links are cut meanwhile, for a while;
-with ``--several`` clients know several brokers, and go to the next when they lose one. ``tests/real_names.py`` is the
-same on real processes.
+with ``--several`` clients know several brokers, and go to the next when they lose one; with ``--narrow`` there are few
+brokers, one name and little time, and more is ended, so that the same things meet in many orders.
+``tests/real_names.py`` is the same on real processes.
 
 Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
 somebody, by each in order; nobody waits for ever; and when everything is over no broker keeps any of it. Where all
@@ -40,6 +41,7 @@ TREES: tuple[dict[str, str | None], ...] = (
     {"b1": None, "b2": "b1", "b3": "b1", "b4": "b1"},
 )
 STEP_S = 0.01
+WIDE_S, NARROW_S = 12.0, 4.0  #: so long things happen
 HISTORY_S = 8.0  #: a broker where nobody reads goes on from what it heard last, for some seconds
 
 
@@ -93,11 +95,11 @@ class World(Protocol):
 class InMemory:
     """A network in this process, in its own time."""
 
-    lasts = 12.0
     patience = 20.0
 
-    def __init__(self, net: memory.Network, tree: dict[str, str | None]) -> None:
+    def __init__(self, net: memory.Network, tree: dict[str, str | None], lasts: float) -> None:
         self._net = net
+        self.lasts = lasts
         self.brokers: Sequence[str] = net.brokers
         self.links: Sequence[tuple[str, str]] = [
             (child, parent) for child, parent in tree.items() if parent is not None
@@ -163,22 +165,37 @@ class Session:
     waits: asyncio.Future[Any] | None = None
 
 
+@dataclass(frozen=True)
+class Kind:
+    """Of run."""
+
+    with_faults: bool = False
+    several: bool = False  #: clients know more than one broker
+    narrow: bool = False
+
+    @classmethod
+    def of(cls, options: Sequence[str]) -> Kind:
+        """As it is asked for."""
+        return cls("--faults" in options, "--several" in options, "--narrow" in options)
+
+
 class Names:
     """One run."""
 
-    def __init__(self, world: World, rng: Random, *, with_faults: bool, several: bool = False) -> None:
+    def __init__(self, world: World, rng: Random, kind: Kind) -> None:
         self.world = world
         self.rng = rng
         self.counts: Counter[str] = Counter()
-        self.with_faults = with_faults
-        self.several = several  #: clients know more than one broker
-        self.is_troubled = with_faults and len(world.brokers) > 1  #: brokers may not have heard of each other
+        self.kind = kind
+        self.is_troubled = (
+            kind.with_faults and len(world.brokers) > 1
+        )  #: brokers may not have heard of each other
         self.troubled: dict[str, None] = {}  #: brokers that are down or frozen
         self.published = self.accepted = 0
         self.accepted_at: list[float] = []
         self.subscriptions: dict[str, Subscription] = {}
         self.sessions: list[Session] = []
-        self.names = [f"n{i}" for i in range(self.rng.randint(1, 3))]
+        self.names = ["n0"] if kind.narrow else [f"n{i}" for i in range(self.rng.randint(1, 3))]
         self.failures: list[BaseException] = []
         self.is_over = False
 
@@ -252,11 +269,11 @@ class Names:
     def _act_once(self) -> None:
         here = [each for each in self.sessions if not each.is_over]
         draw = self.rng.random()
-        if self.with_faults and draw < 0.15:
+        if self.kind.with_faults and draw < 0.15:
             self._trouble()
         elif draw < 0.6 or not here:
             self._present(self.rng.choice(self.names))
-        elif draw < 0.9:
+        elif draw < (0.8 if self.kind.narrow else 0.9):
             self._leave(self.rng.choice(here))
         else:
             chosen = self.rng.choice(here)
@@ -339,7 +356,7 @@ class Names:
             if "has come" in str(taken) and not has_come:
                 self.failures.append(Broken(f"{session.name} at {session.broker}: nobody came, but {taken}"))
         except holdfast.Refused as refused:
-            if not self.with_faults or "does not answer" not in str(refused):
+            if not self.kind.with_faults or "does not answer" not in str(refused):
                 self.failures.append(refused)
             self.counts["refused"] += 1
         except BaseException as error:  # what a run must not hide
@@ -378,7 +395,7 @@ class Names:
 
     def _known_to(self, session: Session) -> list[str]:
         """Brokers that it tries, one after the other, beginning with its own."""
-        others = [each for each in self.world.brokers if each != session.broker] if self.several else []
+        others = [each for each in self.world.brokers if each != session.broker] if self.kind.several else []
         return [session.broker, *others]
 
     def _take(self, session: Session, item: Any) -> None:
@@ -398,11 +415,11 @@ class Names:
             session.had_gap = False
         elif n <= session.begins_after and not (of.is_raced or self.is_troubled):
             raise Broken(f"{who} begins with {n}, and {session.begins_after} was committed when it came")
-        elif n <= of.asked_after and not self.with_faults:
+        elif n <= of.asked_after and not self.kind.with_faults:
             raise Broken(
                 f"{who} begins with {n}, and {of.asked_after} was accepted long before anybody asked"
             )
-        elif not self.with_faults and of.missing(n - 1):
+        elif not self.kind.with_faults and of.missing(n - 1):
             raise Broken(f"{who} begins with {n}, and {of.missing(n - 1)} were not read")
         session.got.append(n)
         of.read.add(n)
@@ -443,7 +460,7 @@ class Names:
             lambda: session.is_over or not of.missing(self.accepted),
             lambda: f"of {where} nobody reads {of.missing(self.accepted)} of {self.accepted}",
         )
-        if session.is_over and self.with_faults:
+        if session.is_over and self.kind.with_faults:
             await self._end(name)
             return
         session.is_to_end = True
@@ -457,19 +474,19 @@ class Names:
                 yield f"{kept} at {broker}"
 
 
-def run_seed(seed: int, *, with_faults: bool, several: bool = False) -> Counter[str]:
+def run_seed(seed: int, kind: Kind) -> Counter[str]:
     """One run, in memory.
 
     :raises Broken: if a promise was not kept.
     """
     rng = Random(seed)
-    tree = rng.choice(TREES)
+    tree = rng.choice(TREES[1:3] if kind.narrow else TREES)
     delay = rng.choice((0.0, 0.001, 0.02))
     with memory.Network(
         f"names-{seed}", tree=tree, streams=STREAMS, stepped=True, seed=seed, delay=delay
     ) as net:
-        names = Names(InMemory(net, tree), rng, with_faults=with_faults, several=several)
-        return asyncio.run(names.run())
+        world = InMemory(net, tree, lasts=NARROW_S if kind.narrow else WIDE_S)
+        return asyncio.run(Names(world, rng, kind).run())
 
 
 def main(arguments: list[str]) -> int:
@@ -478,7 +495,7 @@ def main(arguments: list[str]) -> int:
     counts: Counter[str] = Counter()
     for seed in range(chunk * count, (chunk + 1) * count):
         try:
-            counts += run_seed(seed, with_faults="--faults" in options, several="--several" in options)
+            counts += run_seed(seed, Kind.of(options))
         except BaseException:  # whatever it is, with its seed
             sys.stderr.write(" ".join([f"seed {seed}", *options, "\n"]))
             raise

@@ -22,7 +22,7 @@ from random import Random
 import holdfast
 from durable_brokers import PATIENCE_S, Brokers, brokers_in, verified
 from holdfast.client.aio import Connecting
-from names_swarm import STEP_S, Broken, Names, Session
+from names_swarm import STEP_S, Broken, Kind, Names, Session
 
 TREES: tuple[dict[str, str | None], ...] = (
     {"b1": None, "b2": "b1", "b3": "b2"},
@@ -97,7 +97,7 @@ class RealNames(Names):
     """One run; it begins again until there were so many kills."""
 
     def __init__(self, world: Real, rng: Random, kills: int) -> None:
-        super().__init__(world, rng, with_faults=True, several=True)
+        super().__init__(world, rng, Kind(with_faults=True, several=True))
         self._real = world
         self._kills = kills
 

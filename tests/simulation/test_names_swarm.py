@@ -19,50 +19,52 @@ from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
 from holdfast.messages.durable import Fetched, Moved
 from holdfast.messages.subscriptions import Seat
-from names_swarm import Broken, run_seed
+from names_swarm import Broken, Kind, run_seed
 from swarm_time import for_seconds
 
-SECONDS = 4.0
+SECONDS = 3.0
 RUNS_MIN = 3
+
+PLAIN, FAULTY = Kind(), Kind(with_faults=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
 #: from before it had moved; who went on after an interruption with one of two, or when another had come; what was
 #: ended at one broker, and then begun anew at another that had not heard so.
 ONCE_FAILED = (
-    (1, False),
-    (7, False),
-    (39, False),
-    (3282, False),
-    (30, True),
-    (61, True),
-    (92, True),
-    (95, True),
-    (285, True),
-    (504, True),
-    (544, True),
-    (1178, True),
-    (1950, True),
-    (2134, True),
-    (4135, True),
-    (5740, True),
-    (7015, True),
-    (8520, True),
+    (1, PLAIN),
+    (7, PLAIN),
+    (39, PLAIN),
+    (3282, PLAIN),
+    (30, FAULTY),
+    (61, FAULTY),
+    (92, FAULTY),
+    (95, FAULTY),
+    (285, FAULTY),
+    (504, FAULTY),
+    (544, FAULTY),
+    (1178, FAULTY),
+    (1950, FAULTY),
+    (2134, FAULTY),
+    (4135, FAULTY),
+    (5740, FAULTY),
+    (7015, FAULTY),
+    (8520, FAULTY),
 )
 
 
-@pytest.mark.parametrize("with_faults", [False, True])
-def test_no_seed_breaks_a_promise(with_faults: bool) -> None:
+@pytest.mark.parametrize("kind", [PLAIN, FAULTY, Kind(with_faults=True, several=True, narrow=True)])
+def test_no_seed_breaks_a_promise(kind: Kind) -> None:
     is_time_up = for_seconds(SECONDS, RUNS_MIN)
     for seed in count(1_000_000):
         if is_time_up():
             break
-        run_seed(seed, with_faults=with_faults)
+        run_seed(seed, kind)
 
 
-@pytest.mark.parametrize(("seed", "with_faults"), ONCE_FAILED)
-def test_what_failed_once_does_not_fail_again(seed: int, with_faults: bool) -> None:
-    run_seed(seed, with_faults=with_faults)
+@pytest.mark.parametrize(("seed", "kind"), ONCE_FAILED)
+def test_what_failed_once_does_not_fail_again(seed: int, kind: Kind) -> None:
+    run_seed(seed, kind)
 
 
 # A broken broker is caught
@@ -101,18 +103,18 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "what", "broken", "seed", "with_faults", "problem"),
+    ("where", "what", "broken", "seed", "kind", "problem"),
     [
-        (Wishes, "oust", nothing, 4, False, "do not end"),
-        (Endings, "owe", nothing, 4, False, "left over|long before"),
-        (Greeting, "stands", nowhere, 0, False, "Gap|long before|committed"),
-        (Readers, "_find", here, 7, False, "were not read"),
-        (Endings, "_say", moved, 8520, True, "nobody reads"),
-        (moving, "joined", farthest, 92, True, "nobody reads"),
-        (Moving, "_merge", unasked, 30, True, "nobody reads"),
-        (Seat, "is_after", never, 5740, True, "Gap"),
-        (Seat, "is_after", always, 1, True, "nobody came"),
-        (Hosting, "_on_reading", lambda *_: [], 0, False, "do not end"),
+        (Wishes, "oust", nothing, 4, PLAIN, "do not end"),
+        (Endings, "owe", nothing, 4, PLAIN, "left over|long before"),
+        (Greeting, "stands", nowhere, 0, PLAIN, "Gap|long before|committed"),
+        (Readers, "_find", here, 7, PLAIN, "were not read"),
+        (Endings, "_say", moved, 8520, FAULTY, "nobody reads"),
+        (moving, "joined", farthest, 92, FAULTY, "nobody reads"),
+        (Moving, "_merge", unasked, 30, FAULTY, "nobody reads"),
+        (Seat, "is_after", never, 5740, FAULTY, "Gap"),
+        (Seat, "is_after", always, 1, FAULTY, "nobody came"),
+        (Hosting, "_on_reading", lambda *_: [], 0, PLAIN, "do not end"),
     ],
 )
 def test_a_broken_broker_is_caught(
@@ -121,9 +123,9 @@ def test_a_broken_broker_is_caught(
     what: str,
     broken: Callable[..., Any],
     seed: int,
-    with_faults: bool,
+    kind: Kind,
     problem: str,
 ) -> None:
     monkeypatch.setattr(where, what, broken)
     with pytest.raises(Broken, match=problem):
-        run_seed(seed, with_faults=with_faults)
+        run_seed(seed, kind)
