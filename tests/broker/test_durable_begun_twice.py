@@ -204,6 +204,17 @@ def test_nor_does_one_go_on_that_was_away_when_they_were_joined_or_did_not_hear_
     assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3, 4, 5]
 
 
+def test_an_end_ends_it_though_they_were_joined_later_than_that_when_nobody_came() -> None:
+    desk, left, reader, first = begun_twice(5)
+    desk.lose(reader)
+    desk.wait(SECOND)
+    over = desk.clock
+    desk.wait(SECOND)
+    desk.say(left, stands(first - 5))
+    desk.say(left, Moved("b", "left", "mine", over, is_over=True))
+    assert desk.rows(READERS) == []
+
+
 def test_nor_with_another_that_was_begun_here() -> None:
     desk, publisher, reader = shop(durable="mine", start=0)
     desk.say(publisher, publish("p", 2, 3))

@@ -163,7 +163,7 @@ class Moving:
                 goes_back = goes_back or position < mine.released
         reader.born = min(reader.born, born)
         if goes_back:
-            readers.put_back(reader, broker)
+            readers.put_back(reader, letter)
         if not reader.is_greeted:
             self._plane.operating.seeking.put(reader, places)
         readers.places.save_reader(reader)

@@ -199,7 +199,7 @@ class Readers:
             self._network.spread(reader)
             self._network.direct(reader)
         if fetched is not None and _is_behind(resume, presented):
-            self.put_back(reader, fetched.origin)
+            self.put_back(reader, fetched)
 
     def _joined(self, left: Reader, resume: Resume, fetched: Fetched | None) -> Resume:
         """If what was fetched had begun by itself, while we could not be reached: with what is known here."""
@@ -293,12 +293,15 @@ class Readers:
         reader.away_since = self._network.clock
         self.places.save_reader(reader)
 
-    def put_back(self, reader: Reader, broker: str) -> None:
-        """It was begun at a broker, too, and goes on from there: who has been farther cannot go on with it."""
+    def put_back(self, reader: Reader, fetched: Fetched) -> None:
+        """It was begun at another broker, too, and goes on from there: who has been farther cannot go on with it.
+
+        Nobody has come, so that is nobody's seat; and by no clock, or an end would be taken to be before it.
+        """
         if reader.presented is None or not reader.presented.has_own_token:
-            reader.seat = Seat(max(self._network.clock, reader.seat.taken_on + 1), "")
+            reader.seat = Seat(max(reader.seat.taken_on, fetched.seat.taken_on) + 1, "")
         if reader.has_begun:
-            self.oust(reader, f"{reader.name} was begun at {broker}, too, and goes on from there")
+            self.oust(reader, f"{reader.name} was begun at {fetched.origin}, too, and goes on from there")
 
     def oust(self, reader: Reader, reason: str) -> None:
         """Somebody else reads it from now on."""
