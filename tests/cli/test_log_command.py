@@ -215,6 +215,34 @@ def test_an_end_that_only_the_tables_know_of_is_named(
     assert (f"damaged   the end is lost: {problem}\n" in said[1]) == bool(status)
 
 
+def test_a_log_that_only_the_tables_know_of_is_named_and_a_broker_without_any_is_well(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streams = tmp_path / "data" / "root" / "streams"
+    events, matches = (streams / f"{kind}-orders@root%2F0" for kind in ("events", "matches"))
+    shutil.copytree(folder, matches)
+    with RealTables(streams / "tables.sqlite") as tables:
+        leased = msgspec.msgpack.encode(Leased(1_000, 900))
+        tables.apply([Change(LEASES, "orders@root/0", leased)])
+    for place in (streams, streams.parent, streams.parent.parent):
+        status, out, _ = run(capsys, "verify", place)
+        assert status == 1
+        assert out.endswith(
+            f"; nothing is damaged\n"
+            f"damaged   the log is lost: the broker's tables know that it went up to 900\n"
+            f"{events}: nothing is left\n"
+        )
+        _, out, _ = run(capsys, "verify", place, "--output", "json")
+        [_, lost] = map(json.loads, out.splitlines())
+        assert (lost["folder"], lost["end_lost"]) == (str(events), {"after": 0, "upto": 900})
+    shutil.copytree(folder, events)
+    assert run(capsys, "verify", tmp_path / "data")[0] == 1, "it ends below that"
+    empty = tmp_path / "data" / "left" / "streams"
+    empty.mkdir(parents=True)
+    with RealTables(empty / "tables.sqlite"):
+        assert run(capsys, "verify", empty.parent) == (0, f"{empty}: no log yet\n", "")
+
+
 def test_tables_that_cannot_be_read_say_nothing_of_a_log(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

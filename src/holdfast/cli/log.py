@@ -23,6 +23,7 @@ from holdfast.cli.failure import Failure
 from holdfast.cli.log_ends import known_ends
 from holdfast.cli.words import counted
 from holdfast.errors import EnvironmentsFault
+from holdfast.runtime.real_store import TABLES_FILE
 from holdfast.storage.block import INDEX_MAX, Batch
 from holdfast.storage.damage import Damage
 from holdfast.storage.manifest import MANIFEST
@@ -67,10 +68,33 @@ def add_arguments(commands: Any) -> None:
 
 def verify(options: argparse.Namespace) -> int:
     """Read a whole log, or all logs below a folder; 1 if anything is damaged."""
-    below = [] if _is_log(options.folder) else _logs_below(options.folder)
-    folders = below or [options.folder]
-    ends = {each: known_ends(each) for each in dict.fromkeys(folder.parent for folder in folders)}
-    return max([_verify(each, ends[each.parent].get(each.name, 0), options.output) for each in folders])
+    folder: Path = options.folder
+    shelves = [] if _is_log(folder) else _shelves(folder)
+    if not shelves:
+        return _verify(folder, known_ends(folder.parent).get(folder.name, 0), options.output)
+    return max(_verify_shelf(each, options.output) for each in shelves)
+
+
+def _verify_shelf(shelf: Path, output: str) -> int:
+    """All logs of a broker, and those that its tables know of and that are not there."""
+    ends = known_ends(shelf)
+    logs = _logs_in(shelf)
+    lost = {name: end for name, end in sorted(ends.items()) if end and not _is_log(shelf / name)}
+    statuses = [_verify(each, ends.get(each.name, 0), output) for each in logs]
+    for name, end in lost.items():
+        _say_lost(shelf / name, end, output)
+    if not logs and not lost and output == "text":
+        sys.stdout.write(f"{shelf}: no log yet\n")
+    return max([*statuses, int(bool(lost))])
+
+
+def _say_lost(folder: Path, end: int, output: str) -> None:
+    if output == "json":
+        gone = {"segments": 0, "records": 0, "damages": [], "torn_tail": None}
+        _say({"folder": str(folder)} | gone | {"end_lost": {"after": 0, "upto": end}})
+    else:
+        sys.stdout.write(f"damaged   the log is lost: the broker's tables know that it went up to {end}\n")
+        sys.stdout.write(f"{folder}: nothing is left\n")
 
 
 def _verify(folder: Path, end: int, output: str) -> int:
@@ -144,17 +168,21 @@ def _is_log(folder: Path) -> bool:
     return (folder / MANIFEST).exists() or any(folder.glob("*.segment"))
 
 
-def _logs_below(folder: Path) -> list[Path]:
-    """The logs in the folder ``streams`` of a broker's data, in that of a broker, or in that of all brokers."""
-    return sorted(
-        each for places in ("*", "streams/*", "*/streams/*") for each in folder.glob(places) if _is_log(each)
-    )
+def _shelves(folder: Path) -> list[Path]:
+    """Where logs lie: the folder ``streams`` of a broker's data, of that of a broker, or of that of all brokers."""
+    places = [folder, folder / "streams", *sorted(folder.glob("*/streams"))]
+    return [each for each in places if (each / TABLES_FILE).exists() or _logs_in(each)]
+
+
+def _logs_in(shelf: Path) -> list[Path]:
+    return sorted(each for each in shelf.glob("*") if _is_log(each))
 
 
 def _opened(folder: Path, *, deep: bool = False) -> LogReader:
     if not folder.is_dir():
         raise Failure(f"{folder}: no such folder; expected one with the segments of a log")
-    if not _is_log(folder) and (below := _logs_below(folder)):
+    below = [] if _is_log(folder) else [log for shelf in _shelves(folder) for log in _logs_in(shelf)]
+    if below:
         raise Failure(f"{folder}: no log, but a folder with logs below; expected one of\n{_lines(below)}")
     try:
         return LogReader(RealFiles(folder, write=False), unsynced=True, deep=deep)
