@@ -180,6 +180,19 @@ def test_what_was_ended_and_begun_anew_at_a_broker_that_had_not_heard_so_goes_on
     assert desk.got(desk.reader("w", durable="mine")) == [2, 3]
 
 
+def test_an_end_is_passed_on_as_one_to_where_it_had_come_from() -> None:
+    """Who has come there anew since the end keeps it; a move would take it away."""
+    desk, left, right, _ = at_left(1, 2)
+    reader = desk.reader(durable="mine")
+    desk.say(left, stands(desk.own.core.stable - 1))
+    assert desk.got(reader) == [2]
+    over = desk.clock + 1
+    desk.wait(SECOND)
+    desk.say(right, Moved("b", "right", "mine", over, is_over=True))
+    assert desk.rows(READERS) == []
+    assert desk.said(left, Moved)[-1] == Moved("left", "b", "mine", over, is_over=True)
+
+
 @pytest.mark.parametrize("is_restarted", [False, True])
 @pytest.mark.parametrize("is_reading", [False, True])
 def test_an_end_elsewhere_ends_nothing_for_who_came_after_it(*, is_reading: bool, is_restarted: bool) -> None:

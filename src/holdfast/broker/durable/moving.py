@@ -82,8 +82,7 @@ class Moving:
                 refusal = Withheld(letter.origin, self._plane.name, durable, letter.seat, reason)
                 self._plane.letters.post(refusal)
                 return
-            if reader.port is not None:
-                readers.oust(reader, f"{durable} is read at {letter.origin}")
+            readers.oust(reader, f"{durable} is read at {letter.origin}")
             places = readers.greeting.stands(reader)
             if places is None or self.given_to(durable) not in (None, letter.origin):
                 return  # it will ask again
@@ -192,20 +191,18 @@ class Moving:
             self._plane.letters.post(answer)
             return
         has_come = reader.port is not None and reader.seated_on > letter.epoch
-        if letter.is_over and (
-            has_come or reader.seat.taken_on > letter.epoch
-        ):  # then it goes on, for who came
-            self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
-            return
-        if has_come and not letter.seat.is_after(reader.seat):  # its client has come back since
+        if letter.is_over:
+            if not has_come and reader.seat.taken_on <= letter.epoch:
+                readers.oust(reader, f"{letter.durable} was ended at {letter.origin}")
+                readers.remove(reader, over_in=letter.epoch)
+        elif has_come and not letter.seat.is_after(reader.seat):  # its client has come back since
             reader.durable = Durable(letter.durable, reader.seated_on)
             reader.moved_from[letter.origin] = letter.epoch
             readers.places.save_reader(reader)
             return
-        if reader.port is not None:
-            was = "was ended" if letter.is_over else "is read"
-            readers.oust(reader, f"{letter.durable} {was} at {letter.origin}")
-        readers.remove(reader, has_moved=True)
+        else:
+            readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
+            readers.give_away(reader)
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
     def _on_moved_taken(self, letter: MovedTaken) -> None:

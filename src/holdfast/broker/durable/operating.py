@@ -14,8 +14,7 @@ from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.seeking import Seeking
 from holdfast.broker.effect import Operated
 from holdfast.broker.input import End, ForgetBroker, Operate, Seek
-from holdfast.messages.durable import Ousted
-from holdfast.overlay.transport import Log, Send
+from holdfast.overlay.transport import Log
 
 if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
@@ -75,8 +74,7 @@ class Operating:
         return None
 
     def _remove(self, reader: Reader, reason: str) -> None:
-        if reader.connection is not None:
-            self._plane.emit(Send(reader.connection, [Ousted(reader.subscription, reason)]))
+        self._plane.readers.oust(reader, reason)
         self._plane.readers.remove(reader)
 
     def expire(self) -> None:

@@ -7,7 +7,7 @@ it has not acknowledged stays in the logs, and then forgotten where it was (B1.9
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from holdfast.broker.durable.audience import Audience
@@ -180,7 +180,7 @@ class Readers:
         left = self.durable.get(name)
         if left is not None and (left.port, left.subscription) == (port, subscription.number):
             self._unseat(left)
-        elif left is not None and left.port is not None:
+        elif left is not None:
             self.oust(left, f"another client reads {left.name}")
         reader, _ = self._find(name)
         if reader is not None and fetched is not None:
@@ -192,7 +192,7 @@ class Readers:
         if reader is None:
             if left is not None:  # from before it moved away
                 resume = self._joined(left, resume, fetched)
-                self.remove(left, has_moved=True)
+                self.give_away(left)
             reader = self._create(name, filter, resume, fetched)
         self._seat(reader, port, subscription.number, resume, presented)
         if is_new:  # not before: where nobody else can be reached it is confirmed at once, and begins
@@ -304,10 +304,11 @@ class Readers:
             self.oust(reader, f"{reader.name} was begun at {fetched.origin}, too, and goes on from there")
 
     def oust(self, reader: Reader, reason: str) -> None:
-        """Somebody else reads it from now on."""
+        """Whoever reads it does not any more."""
         if reader.connection is not None:
             self._network.emit(Send(reader.connection, [Ousted(reader.subscription, reason)]))
-        self._unseat(reader)
+        if reader.port is not None:
+            self._unseat(reader)
 
     def on_subscribed(self, own: SubscriptionId, partial: tuple[Partition, ...], version: Version) -> None:
         """The network knows a subscription."""
@@ -378,22 +379,29 @@ class Readers:
         if reader is not None and reader.durable is None:
             self._forget(reader)
 
-    def remove(self, reader: Reader, *, has_moved: bool = False) -> None:
-        """A durable subscription is over, here; and where it had come from, too.
+    def remove(self, reader: Reader, *, over_in: int | None = None) -> None:
+        """A durable subscription is over, here and everywhere: now, or in an epoch in which another broker ended it."""
+        assert reader.durable is not None
+        others = set(reader.moved_from)
+        if over_in is None:  # who is out of reach may have begun it, too, since then
+            others |= self._network.unreached()
+            over_in = max(reader.durable.epoch, self._network.clock)
+        self._let_go(reader, others, over_in, was_ended=True)
 
-        One that has only moved on: those who have begun it by themselves are to be asked there first.
+    def give_away(self, reader: Reader) -> None:
+        """A durable subscription is elsewhere now, and so not where it had come from to us.
+
+        But those who have begun it by themselves are to be asked there first.
         """
         assert reader.durable is not None
+        others = reader.moved_from.keys() - reader.unmerged.keys()
+        self._let_go(reader, others, reader.durable.epoch, was_ended=False)
+
+    def _let_go(self, reader: Reader, others: Collection[str], epoch: int, *, was_ended: bool) -> None:
         self._forget(reader)
         self._network.withdraw(reader)
-        epoch = reader.durable.epoch
-        if has_moved:
-            owed = [each for each in reader.moved_from if each not in reader.unmerged]
-        else:  # who is out of reach may have begun it, too, since then
-            owed = [*reader.moved_from, *(self._network.unreached() - reader.moved_from.keys())]
-            epoch = max(epoch, self._network.clock)
-        if owed:
-            self.endings.owe(reader.durable.name, sorted(owed), epoch, was_ended=not has_moved)
+        if others:
+            self.endings.owe(reader.name, sorted(others), epoch, was_ended=was_ended)
 
     def _forget(self, reader: Reader) -> None:
         self._leave(reader)

@@ -216,8 +216,7 @@ class Wishes:
         readers, durable = self._plane.readers, wish.durable
         reader, others = readers.durable.get(durable), readers.elsewhere.of(durable)
         if reader is not None:
-            if reader.port is not None:
-                readers.oust(reader, f"{durable} was ended")
+            readers.oust(reader, f"{durable} was ended")
             readers.remove(reader)
         brokers = {broker for _, broker in map(claim_of, others)} | self._plane.unreached()
         epoch = max([self._plane.clock, *(epoch + 1 for epoch, _ in map(claim_of, others))])
