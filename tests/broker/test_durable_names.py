@@ -138,6 +138,21 @@ def test_what_is_ended_while_a_broker_is_out_of_reach_is_over_there_too_when_it_
     assert durable_status(desk.plane)["subscriptions"]["ending"] == 0
 
 
+def test_every_broker_is_told_that_it_is_over_since_any_may_have_been_out_of_reach_for_others() -> None:
+    """Seed 3573 of the names swarm, with faults, narrow: one behind another had begun it by itself."""
+    desk = Desk(["left", "right"], brokers=("b", "left", "right"))
+    brokers = {name: desk.meet(name) for name in ("left", "right")}
+    desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    assert desk.said(reader, Confirmed)
+    end(desk, reader)
+    for name, connection in brokers.items():
+        assert desk.said(reader, Withdrawn) == []
+        assert desk.said(connection, Moved) == [Moved(name, "b", "mine", desk.clock, is_over=True)]
+        desk.say(connection, MovedTaken("b", name, "mine", desk.clock))
+    assert len(desk.said(reader, Withdrawn)) == 1
+
+
 def test_a_name_that_was_ended_is_new_though_a_broker_that_does_not_answer_still_has_it() -> None:
     desk, left, _, publisher = at_left(1, 2)
     ending = desk.reader(durable="mine")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from durable_desk import FAR, OWN, Desk, shop
+from durable_desk import EPOCH, FAR, OWN, Desk, shop, stands
 
 from by_hand import publish
 from holdfast.broker.durable.records import READERS
 from holdfast.broker.input import End, Operate, Seek
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Ousted
+from holdfast.messages.durable import Moved, Ousted
+from holdfast.messages.subscriptions import Durable
 from holdfast.streams.storing import Save
 
 
@@ -91,6 +92,22 @@ def test_a_subscription_that_nobody_reads_for_too_long_expires_and_one_that_is_r
     assert desk.rows(READERS) == ["hers", "mine"]
     desk.wait(2 * SECOND)
     assert desk.rows(READERS) == ["hers"]
+
+
+def test_what_expires_here_is_over_where_it_had_come_from_and_nowhere_else() -> None:
+    """A broker that was down for long may find one on its disk that is read elsewhere since."""
+    desk = Desk(["left", "right"], expire_after_ns=5 * SECOND, brokers=("b", "left", "right"))
+    left, right = desk.meet("left"), desk.meet("right")
+    desk.publisher("p", 1)
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    reader = desk.reader(durable="mine")
+    desk.say(left, stands(desk.own.core.stable))
+    epoch = desk.epoch("mine")
+    desk.lose(reader)
+    desk.wait(7 * SECOND)
+    assert desk.rows(READERS) == []
+    assert desk.said(left, Moved)[-1] == Moved("left", "b", "mine", epoch)
+    assert desk.said(right, Moved) == []
 
 
 def test_subscriptions_are_counted_without_what_makes_brokers_and_pubends_known() -> None:

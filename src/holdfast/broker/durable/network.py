@@ -61,8 +61,9 @@ class Network(Protocol):
     def reaches(self, broker: str) -> bool:
         """Whether there is a way to a broker."""
 
-    def unreached(self) -> set[str]:
-        """Brokers of the network that there is no way to, as far as they are known."""
+    @property
+    def others(self) -> frozenset[str]:
+        """All other brokers of the network, as far as they are known."""
 
     @property
     def has_heard_all(self) -> bool:

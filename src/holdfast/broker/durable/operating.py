@@ -69,22 +69,19 @@ class Operating:
         reader = self._plane.readers.durable.get(durable)
         if reader is None:
             return f"there is no durable subscription {durable!r} here"
-        self._remove(reader, f"{durable} was ended by an operator")
+        self._plane.readers.oust(reader, f"{durable} was ended by an operator")
+        self._plane.readers.remove(reader)
         self._say("a durable subscription was ended by an operator", reader)
         return None
 
-    def _remove(self, reader: Reader, reason: str) -> None:
-        self._plane.readers.oust(reader, reason)
-        self._plane.readers.remove(reader)
-
     def expire(self) -> None:
-        """End those that nobody has read for too long."""
+        """Forget those that nobody has read here for too long; another broker that has one knows when it is read."""
         if self._expire_after is None:
             return
         limit = self._plane.clock - self._expire_after
         for reader in list(self._plane.readers.durable.values()):
             if 0 < reader.away_since < limit:
-                self._remove(reader, "expired")
+                self._plane.readers.give_away(reader)
                 self._say("a durable subscription has expired: nobody has read it for too long", reader)
 
     def _say(self, text: str, reader: Reader) -> None:

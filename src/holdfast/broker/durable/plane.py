@@ -114,7 +114,8 @@ class DurablePlane:
         self._announced: dict[SubscriptionId, Callable[[bool], None]] = {}  #: who hears that they are known
         self.ways: dict[str, Interest] = {}  #: to pubends
         self.brokers: dict[str, Interest] = {}  #: and to brokers
-        self._others = frozenset(settings.brokers) - {settings.name}
+        #: All other brokers of the network, as far as they are known.
+        self.others: frozenset[str] = frozenset(settings.brokers) - {settings.name}
         self._sink = Port("")  #: for what is no client's
         self._effects: list[Any] = []
         self._dirty: dict[str, None] = {}  #: courses to be looked at
@@ -313,14 +314,10 @@ class DurablePlane:
         """Whether there is a way to a broker."""
         return self.toward(self.brokers.get(broker)) is not None
 
-    def unreached(self) -> set[str]:
-        """Brokers of the network that there is no way to, as far as they are known."""
-        return {each for each in self._others if not self.reaches(each)}
-
     @property
     def has_heard_all(self) -> bool:
         """Whether every broker of the network has made itself known since we started, as far as they are known."""
-        return self._others <= self.brokers.keys()
+        return self.others <= self.brokers.keys()
 
     def given_to(self, durable: str) -> str | None:
         """The broker that was just told where a durable subscription stands, and is going to read it."""

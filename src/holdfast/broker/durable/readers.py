@@ -383,8 +383,8 @@ class Readers:
         """A durable subscription is over, here and everywhere: now, or in an epoch in which another broker ended it."""
         assert reader.durable is not None
         others = set(reader.moved_from)
-        if over_in is None:  # who is out of reach may have begun it, too, since then
-            others |= self._network.unreached()
+        if over_in is None:  # whoever was out of reach, for us or on the way, may have begun it, too
+            others |= self._network.others
             over_in = max(reader.durable.epoch, self._network.clock)
         self._let_go(reader, others, over_in, was_ended=True)
 

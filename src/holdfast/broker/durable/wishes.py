@@ -218,7 +218,7 @@ class Wishes:
         if reader is not None:
             readers.oust(reader, f"{durable} was ended")
             readers.remove(reader)
-        brokers = {broker for _, broker in map(claim_of, others)} | self._plane.unreached()
+        brokers = {broker for _, broker in map(claim_of, others)} | self._plane.others
         epoch = max([self._plane.clock, *(epoch + 1 for epoch, _ in map(claim_of, others))])
         readers.endings.owe(durable, sorted(brokers), epoch, was_ended=True)
         self._plane.saving.add(then=lambda: self.on_over(durable, wish.port, wish.subscription))
