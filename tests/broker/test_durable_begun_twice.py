@@ -204,6 +204,34 @@ def test_nor_does_one_go_on_that_was_away_when_they_were_joined_or_did_not_hear_
     assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3, 4, 5]
 
 
+def test_all_of_a_pubend_that_is_new_to_the_other_comes_again_for_the_next() -> None:
+    desk, left, reader, _ = begun_twice(5)
+    desk.wait(SECOND)
+    desk.say(left, Fetched("b", "left", "mine", {}, EPOCH, EPOCH, "left"))
+    desk.lose(reader)
+    assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3, 4, 5]
+
+
+def test_nor_does_one_go_on_that_was_farther_at_the_other_behind_what_was_read_at_neither() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine", start=0)
+    desk.say(publisher, publish("p", 2, 3, 4, 5))
+    ticks = [tick for tick, _ in desk.events(reader)]
+    desk.acknowledge(reader, **{OWN: ticks[0]})
+    desk.lose(reader)
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    desk.wait(SECOND)
+    seat = Seat(desk.clock, "V")
+    places = {OWN: Stand(ticks[2], ticks[3], ticks[3])}
+    desk.say(left, Fetched("b", "left", "mine", places, EPOCH, EPOCH, "left", seat))
+    at = {OWN: ticks[3]}
+    other = desk.reader("V", durable="mine", token=at, consumed=at, born=(EPOCH, "left"), seat=seat)
+    assert len(desk.said(other, Ousted)) == 1
+    assert desk.got(desk.reader("w", durable="mine")) == [2, 3, 4, 5]
+
+
 def test_an_end_ends_it_though_they_were_joined_later_than_that_when_nobody_came() -> None:
     desk, left, reader, first = begun_twice(5)
     desk.lose(reader)

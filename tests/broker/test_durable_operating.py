@@ -106,7 +106,7 @@ def test_what_expires_here_is_over_where_it_had_come_from_and_nowhere_else() -> 
     desk.lose(reader)
     desk.wait(7 * SECOND)
     assert desk.rows(READERS) == []
-    assert desk.said(left, Moved)[-1] == Moved("left", "b", "mine", epoch)
+    assert desk.said(left, Moved)[-1] == Moved("left", "b", "mine", epoch, is_over=True)
     assert desk.said(right, Moved) == []
 
 

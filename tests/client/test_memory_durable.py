@@ -50,6 +50,19 @@ async def test_receipts_and_events_name_the_same_place() -> None:
 
 
 @scenario
+async def test_ticks_follow_a_clock_that_is_set_forward_and_grow_when_it_is_set_back() -> None:
+    with network("clocks") as net:
+        async with holdfast.connect(net.url, broker="b2", name="p") as p:
+            [first] = await publish(p, 1)
+            net.shift_clock("b2", 3600)
+            [second] = await publish(p, 2)
+            net.shift_clock("b2", -7200)
+            [third] = await publish(p, 3)
+    assert 3600 * 10**6 <= second.tick - first.tick < 3700 * 10**6
+    assert 0 < third.tick - second.tick < 60 * 10**6
+
+
+@scenario
 async def test_r1_2_who_comes_back_gets_what_it_missed_and_what_it_did_not_commit() -> None:
     with network("coming-back") as net:
         async with holdfast.connect(net.url, broker="b2", name="p") as p:

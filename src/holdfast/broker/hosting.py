@@ -355,7 +355,8 @@ class Hosting:
         if reader is not None and self._durable is not None:
             self._subscribers[reader.own] = port, subscription
             self._ended[reader.own] = reader.name
-            self._durable.readers.remove(reader)
+            self._durable.readers.detach(port, subscription.number)
+            self._durable.readers.end(reader.name, f"{reader.name} was ended")
             return []
         if self._durable is not None and self._durable.wishes.end(port, subscription):
             return []  # it is told when it is over

@@ -185,6 +185,13 @@ class Network:
                     self._world.network.set_quality(one, other, quality)
                     self._world.network.set_quality(other, one, quality)
 
+    def shift_clock(self, broker: str, seconds: float) -> None:
+        """Set a broker's wall clock forward, or back; it stays so through restarts."""
+        with self._lock:
+            self._broker(broker)
+            self._world.shift_clock(broker, round(seconds * 1_000))
+        self._changed()
+
     def expel(self, client: str) -> None:
         """Have the network forget a client that is a node of it, as an operator does with one that is dead for good."""
         with self._lock:

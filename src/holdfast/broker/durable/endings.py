@@ -41,12 +41,12 @@ class Endings:
         for name, broker, row in rows:
             self._owed.setdefault(broker, {})[name] = row
 
-    def owe(self, name: str, brokers: Iterable[str], epoch: int, *, was_ended: bool) -> None:
+    def owe(self, name: str, brokers: Iterable[str], epoch: int) -> None:
         """Brokers may still have a subscription that is over, all of it up to an epoch."""
         for broker in brokers:
             owed = self._owed.setdefault(broker, {})
             if name not in owed or owed[name].epoch < epoch:
-                owed[name] = EndedRow(epoch, was_ended)
+                owed[name] = EndedRow(epoch)
                 self._saving.add(change(ENDED, joined(name, broker), owed[name]))
         self._saving.add(then=lambda: self._tell(name))
 
@@ -73,6 +73,13 @@ class Endings:
         self._saving.add(change(ENDED, joined(name, broker), None))
         return True
 
+    def forget(self, broker: str) -> bool:
+        """A broker does not come back; whether it was to be told anything."""
+        owed = self._owed.pop(broker, {})
+        for name in owed:
+            self._saving.add(change(ENDED, joined(name, broker), None))
+        return bool(owed)
+
     def repeat(self) -> None:
         """From time to time: tell those who have not answered, and can be reached."""
         for broker, owed in self._owed.items():
@@ -86,4 +93,4 @@ class Endings:
                 self._say(name, broker, owed[name])
 
     def _say(self, name: str, broker: str, over: EndedRow) -> None:
-        self._network.post(Moved(broker, self._me, name, over.epoch, is_over=over.was_ended))
+        self._network.post(Moved(broker, self._me, name, over.epoch, is_over=True))

@@ -5,11 +5,16 @@ What was read at either is not told again if nothing is missing below it: it goe
 
 from __future__ import annotations
 
+from typing import Final
+
 from holdfast.intervals import Span
 from holdfast.messages.durable import Stand
-from holdfast.messages.ticks import Tick
+from holdfast.messages.ticks import ORIGIN, Tick
 
-__all__ = ["had", "joined"]
+__all__ = ["NEW", "had", "joined"]
+
+#: Where one stands in a pubend that is new to it: all of it is owed.
+NEW: Final = Stand(ORIGIN, ORIGIN, ORIGIN)
 
 
 def had(stand: Stand, *, is_first: bool) -> Span:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of, rank
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS
-from holdfast.broker.durable.joining import had, joined
+from holdfast.broker.durable.joining import NEW, had, joined
 from holdfast.broker.durable.reader import Reader, withheld
 from holdfast.clock import SECOND, Instant
 from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken, Withheld
@@ -153,16 +153,17 @@ class Moving:
         is_first = reader.durable is not None and reader.born == rank(reader.durable, self._plane.name)
         theirs_is_first = born == claim
         places: dict[str, Tick] = {}
-        goes_back = False
+        goes_back = are_put_back = False
         for course in self._plane.courses_for(reader.filter):
-            mine, theirs = readers.places.stand(reader, course), letter.places.get(course.pubend)
-            if mine is not None and theirs is not None:
+            mine, theirs = readers.places.stand(reader, course), letter.places.get(course.pubend, NEW)
+            if mine is not None:
                 position = joined(had(mine, is_first=is_first), had(theirs, is_first=theirs_is_first))
                 places[course.pubend] = position
-                goes_back = goes_back or position < mine.released
+                goes_back |= position < mine.released
+                are_put_back |= position < theirs.released
         reader.born = min(reader.born, born)
-        if goes_back:
-            readers.put_back(reader, letter)
+        if goes_back or are_put_back:
+            readers.put_back(reader, letter, is_ousted=goes_back)
         if not reader.is_greeted:
             self._plane.operating.seeking.put(reader, places)
         readers.places.save_reader(reader)
@@ -193,22 +194,20 @@ class Moving:
         has_come = reader.port is not None and reader.seated_on > letter.epoch
         if letter.is_over:
             if not has_come and reader.seat.taken_on <= letter.epoch:
-                readers.oust(reader, f"{letter.durable} was ended at {letter.origin}")
-                readers.remove(reader, over_in=letter.epoch)
+                readers.on_ended(reader, letter.epoch, letter.origin)
         elif has_come and not letter.seat.is_after(reader.seat):  # its client has come back since
             reader.durable = Durable(letter.durable, reader.seated_on)
             reader.moved_from[letter.origin] = letter.epoch
             readers.places.save_reader(reader)
             return
         else:
-            readers.oust(reader, f"{letter.durable} is read at {letter.origin}")
-            readers.give_away(reader)
+            readers.give_away(reader, f"{letter.durable} is read at {letter.origin}")
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
     def _on_moved_taken(self, letter: MovedTaken) -> None:
         readers, broker = self._plane.readers, letter.origin
-        reader, answered = readers.durable.get(letter.durable), (letter.epoch, self._plane.name)
-        if reader is not None and answered > (reader.moved_from.get(broker, letter.epoch + 1), broker):
+        reader = readers.durable.get(letter.durable)
+        if reader is not None and broker in reader.moved_from and self._has_told(reader, letter):
             del reader.moved_from[broker]
             readers.places.save_reader(reader)
         if readers.endings.on_taken(letter.durable, broker, letter.epoch):
@@ -216,3 +215,9 @@ class Moving:
             for interest in readers.elsewhere.of(letter.durable):
                 if interest.subscription.subscriber == broker:  # it was begun anew there, or is about to go
                     self.on_rival(interest)
+
+    def _has_told(self, reader: Reader, letter: MovedTaken) -> bool:
+        """Whether an answer is to what was said of this subscription, and not to the end of one before it."""
+        assert reader.durable is not None
+        answered, last = (letter.epoch, self._plane.name), (reader.moved_from[letter.origin], letter.origin)
+        return letter.epoch >= reader.durable.epoch and answered > last

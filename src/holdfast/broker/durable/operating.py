@@ -69,8 +69,7 @@ class Operating:
         reader = self._plane.readers.durable.get(durable)
         if reader is None:
             return f"there is no durable subscription {durable!r} here"
-        self._plane.readers.oust(reader, f"{durable} was ended by an operator")
-        self._plane.readers.remove(reader)
+        self._plane.readers.end(durable, f"{durable} was ended by an operator")
         self._say("a durable subscription was ended by an operator", reader)
         return None
 
@@ -81,7 +80,7 @@ class Operating:
         limit = self._plane.clock - self._expire_after
         for reader in list(self._plane.readers.durable.values()):
             if 0 < reader.away_since < limit:
-                self._plane.readers.give_away(reader)
+                self._plane.readers.give_away(reader, "expired")
                 self._say("a durable subscription has expired: nobody has read it for too long", reader)
 
     def _say(self, text: str, reader: Reader) -> None:
@@ -98,8 +97,9 @@ class Operating:
             for own in self._plane.own.values()
             if stream in (None, own.stream.name) and any(each.shb == broker for each in own.minima.reports)
         ]
+        is_owed = stream is None and self._plane.readers.endings.forget(broker)
         for own in found:
             self._plane.saving.add(own.remove(broker))
             fields = {"pubend": own.core.name, "broker": broker}
             self._plane.emit(Log("warning", "a log does not wait for a broker any more", fields))
-        return None if found else f"no log here waits for {broker}"
+        return None if found or is_owed else f"no log here waits for {broker}"

@@ -7,14 +7,14 @@ it has not acknowledged stays in the logs, and then forgotten where it was (B1.9
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from holdfast.broker.durable.audience import Audience
 from holdfast.broker.durable.elsewhere import Elsewhere, claim_of, rank
 from holdfast.broker.durable.endings import Endings
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting
-from holdfast.broker.durable.joining import had, joined
+from holdfast.broker.durable.joining import NEW, had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
 from holdfast.broker.durable.reader import Reader, consumed_in, withheld
@@ -192,7 +192,7 @@ class Readers:
         if reader is None:
             if left is not None:  # from before it moved away
                 resume = self._joined(left, resume, fetched)
-                self.give_away(left)
+                self.give_away(left, f"another client reads {name}")
             reader = self._create(name, filter, resume, fetched)
         self._seat(reader, port, subscription.number, resume, presented)
         if is_new:  # not before: where nobody else can be reached it is confirmed at once, and begins
@@ -207,12 +207,13 @@ class Readers:
         claim = rank(left.durable, self._me)
         if fetched is None or fetched.places is None or not born[0] or not left.born[0] or left.born == born:
             return resume
+        mine, is_first = self.greeting.stands(left), born == (fetched.epoch, fetched.origin)
+        if mine is None:
+            return resume
         token, consumed = dict(resume.token or {}), dict(resume.consumed or {})
-        for pubend, stand in (self.greeting.stands(left) or {}).items():
-            theirs, position = fetched.places.get(pubend), stand.released
-            if theirs is not None:
-                is_first = born == (fetched.epoch, fetched.origin)
-                position = joined(had(stand, is_first=left.born == claim), had(theirs, is_first=is_first))
+        for pubend in mine.keys() | fetched.places.keys():
+            here, there = mine.get(pubend, NEW), fetched.places.get(pubend, NEW)
+            position = joined(had(here, is_first=left.born == claim), had(there, is_first=is_first))
             token[pubend] = 0, position
             consumed[pubend] = min(position, consumed.get(pubend, position))
         return replace(resume, token=token, consumed=None if resume.consumed is None else consumed)
@@ -234,8 +235,7 @@ class Readers:
         else:
             reader.stood = {pubend: consumed_in(resume, pubend) or ORIGIN for pubend in resume.token}
             reader.born = (resume.born or (0, "")) if fetched is None else (fetched.born, fetched.born_at)
-        if resume.token is not None and reader.born[0]:
-            # Others may have begun it by themselves: they are asked.
+        if reader.born[0]:  # others may have begun it by themselves: they are asked
             known = None if fetched is None else fetched.origin
             others = [each for each in moved_from if each != known]
             reader.unmerged = dict.fromkeys(others, self._network.now + ADMIT_WITHIN_NS)
@@ -293,14 +293,14 @@ class Readers:
         reader.away_since = self._network.clock
         self.places.save_reader(reader)
 
-    def put_back(self, reader: Reader, fetched: Fetched) -> None:
+    def put_back(self, reader: Reader, fetched: Fetched, *, is_ousted: bool = True) -> None:
         """It was begun at another broker, too, and goes on from there: who has been farther cannot go on with it.
 
         Nobody has come, so that is nobody's seat; and by no clock, or an end would be taken to be before it.
         """
         if reader.presented is None or not reader.presented.has_own_token:
             reader.seat = Seat(max(reader.seat.taken_on, fetched.seat.taken_on) + 1, "")
-        if reader.has_begun:
+        if is_ousted and reader.has_begun:
             self.oust(reader, f"{reader.name} was begun at {fetched.origin}, too, and goes on from there")
 
     def oust(self, reader: Reader, reason: str) -> None:
@@ -379,29 +379,41 @@ class Readers:
         if reader is not None and reader.durable is None:
             self._forget(reader)
 
-    def remove(self, reader: Reader, *, over_in: int | None = None) -> None:
-        """A durable subscription is over, here and everywhere: now, or in an epoch in which another broker ended it."""
-        assert reader.durable is not None
-        others = set(reader.moved_from)
-        if over_in is None:  # whoever was out of reach, for us or on the way, may have begun it, too
-            others |= self._network.others
-            over_in = max(reader.durable.epoch, self._network.clock)
-        self._let_go(reader, others, over_in, was_ended=True)
+    def end(self, name: str, reason: str, seat: Seat = NO_SEAT) -> None:
+        """A durable subscription is over, here and everywhere, for whoever has come until now.
 
-    def give_away(self, reader: Reader) -> None:
+        Every broker is told: any may have been out of reach, for us or on the way, and have begun it, too. Clocks
+        differ: what is known to have happened is before the end, also the ``seat`` of who had it last elsewhere.
+        """
+        claims = [claim_of(each) for each in self._elsewhere(name)]
+        others = self._network.others | {broker for _, broker in claims}
+        over_in = max([self._network.clock, seat.taken_on, *(epoch + 1 for epoch, _ in claims)])
+        reader = self.durable.get(name)
+        if reader is not None and reader.durable is not None:
+            over_in = max(over_in, reader.durable.epoch, reader.seat.taken_on)
+            others |= reader.moved_from.keys()
+            self._let_go(reader, reason)
+        self.endings.owe(name, sorted(others), over_in)
+
+    def on_ended(self, reader: Reader, epoch: int, broker: str) -> None:
+        """A durable subscription was ended at another broker; those where it had come from to us are told so."""
+        self._let_go(reader, f"{reader.name} was ended at {broker}")
+        self.endings.owe(reader.name, sorted(reader.moved_from), epoch)
+
+    def give_away(self, reader: Reader, reason: str) -> None:
         """A durable subscription is elsewhere now, and so not where it had come from to us.
 
         But those who have begun it by themselves are to be asked there first.
         """
         assert reader.durable is not None
+        self._let_go(reader, reason)
         others = reader.moved_from.keys() - reader.unmerged.keys()
-        self._let_go(reader, others, reader.durable.epoch, was_ended=False)
+        self.endings.owe(reader.name, sorted(others), reader.durable.epoch)
 
-    def _let_go(self, reader: Reader, others: Collection[str], epoch: int, *, was_ended: bool) -> None:
+    def _let_go(self, reader: Reader, reason: str) -> None:
+        self.oust(reader, reason)
         self._forget(reader)
         self._network.withdraw(reader)
-        if others:
-            self.endings.owe(reader.name, sorted(others), epoch, was_ended=was_ended)
 
     def _forget(self, reader: Reader) -> None:
         self._leave(reader)

@@ -98,7 +98,6 @@ class EndedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A durable subscription that is over, up to an epoch, and may still be at a broker."""
 
     epoch: int
-    was_ended: bool  #: by its client; else it has only moved on
 
 
 _Row = TypeVar("_Row", Kept, Leased, ReportRow, HostedRow, ReaderRow, PlaceRow, EndedRow)
@@ -128,5 +127,5 @@ def joined(first: object, second: str) -> str:
 
 def parted(key: str) -> tuple[str, str]:
     """The two things of a key."""
-    first, _, second = key.partition("\n")
+    first, _, second = key.rpartition("\n")  # of durable names and brokers, only those may have a line break
     return first, second

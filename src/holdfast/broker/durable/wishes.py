@@ -17,7 +17,7 @@ from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import Fetch, Fetched, Ousted, Stand, Withheld
 from holdfast.messages.message import Message
-from holdfast.messages.subscriptions import NO_SEAT, Refused, Resume, Withdrawn
+from holdfast.messages.subscriptions import NO_SEAT, Refused, Resume, Seat, Withdrawn
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
 
@@ -115,9 +115,7 @@ class Wishes:
     def oust(self, durable: str) -> None:
         """Another client reads a subscription here: whoever else waits for it waits in vain."""
         wish = self._drop(durable)
-        if wish is not None and wish.is_ending:
-            self._end(wish)
-        elif wish is not None:
+        if wish is not None:
             ousted = Ousted(wish.subscription.number, f"another client reads {durable}")
             self._say(wish.port, wish.connection, ousted)
 
@@ -141,7 +139,7 @@ class Wishes:
         if reason:  # it was said to somebody else, who has gone
             self._say(wish.port, wish.connection, Ousted(wish.subscription.number, reason))
         elif wish.is_ending:
-            self._end(wish)
+            self._end(wish, letter.seat)
         elif letter.places is not None:
             known = _known(wish.resume, letter.places)
             unborn = replace(letter, born=0, born_at="")
@@ -211,16 +209,10 @@ class Wishes:
             self._end(wish)
         return True
 
-    def _end(self, wish: _Wish) -> None:
-        """It is over, here and wherever else it is."""
-        readers, durable = self._plane.readers, wish.durable
-        reader, others = readers.durable.get(durable), readers.elsewhere.of(durable)
-        if reader is not None:
-            readers.oust(reader, f"{durable} was ended")
-            readers.remove(reader)
-        brokers = {broker for _, broker in map(claim_of, others)} | self._plane.others
-        epoch = max([self._plane.clock, *(epoch + 1 for epoch, _ in map(claim_of, others))])
-        readers.endings.owe(durable, sorted(brokers), epoch, was_ended=True)
+    def _end(self, wish: _Wish, seat: Seat = NO_SEAT) -> None:
+        """It is over, here and wherever else it is; whoever had it last there had a seat."""
+        durable = wish.durable
+        self._plane.readers.end(durable, f"{durable} was ended", seat)
         self._plane.saving.add(then=lambda: self.on_over(durable, wish.port, wish.subscription))
 
     def on_over(self, durable: str, port: ClientPort, subscription: SubscriptionId) -> None:

@@ -1,0 +1,132 @@
+"""A durable subscription is ended: everywhere, for who had come until then, and for nobody who comes after that."""
+
+from __future__ import annotations
+
+from durable_desk import EPOCH, OWN, Desk, at_left, end, stands
+
+from by_hand import publish
+from holdfast.broker.durable.records import ENDED, READERS
+from holdfast.broker.input import ForgetBroker, Operate
+from holdfast.clock import SECOND
+from holdfast.messages.durable import Fetch, Fetched, Moved, MovedTaken, Ousted, Stand
+from holdfast.messages.subscriptions import Confirmed, Durable, Seat, Unsubscribe, Withdrawn
+
+
+def begun_anew() -> tuple[Desk, int, int, MovedTaken]:
+    """What is at left was ended, and begun anew here; left, who reads it, and how left answers."""
+    desk, left, _, publisher = at_left(1, 2)
+    end(desk, desk.reader(durable="mine"))
+    reader = desk.reader("v", durable="mine")
+    desk.say(publisher, publish("p", 3))
+    assert desk.got(reader) == [3]
+    [over, *_] = desk.said(left, Moved)
+    return desk, left, reader, MovedTaken("b", "left", "mine", over.epoch)
+
+
+def test_an_answer_that_comes_twice_takes_back_nothing() -> None:
+    """Letters are repeated, and each is answered: what is still at left was begun anew there, and is asked for."""
+    desk, left, _, answer = begun_anew()
+    asked = len(desk.said(left, Fetch))
+    desk.say(left, answer)
+    desk.say(left, answer)
+    desk.wait(2 * SECOND)
+    assert len(desk.said(left, Fetch)) > asked
+
+
+def test_nor_does_it_when_they_were_joined() -> None:
+    desk, left, _, answer = begun_anew()
+    desk.say(left, answer)
+    desk.wait(SECOND)
+    at = desk.own.core.stable
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(at, at, at)}, EPOCH, EPOCH, "left"))
+    desk.say(left, answer)
+    desk.wait(2 * SECOND)
+    assert Moved("left", "b", "mine", desk.epoch("mine"), desk.durable("mine").seat) in desk.said(left, Moved)
+
+
+def test_a_claim_that_is_known_is_before_the_end_though_its_clock_is_ahead() -> None:
+    desk = Desk(["left"], brokers=("b", "left"))
+    left = desk.meet("left")
+    desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    ahead = desk.clock + 1_000_000
+    desk.tell(left, "left", "a", Durable("mine", ahead))
+    end(desk, reader)
+    assert desk.said(left, Moved)[-1] == Moved("left", "b", "mine", ahead + 1, is_over=True)
+
+
+def test_so_is_who_came_last_before_it_was_fetched() -> None:
+    """Or it would be taken for one that has come since, and it would stay there for ever."""
+    desk, left, _, _ = at_left(1, 2)
+    reader = desk.reader(durable="mine")
+    ahead, at = desk.clock + 1_000_000, desk.own.core.stable
+    places = {OWN: Stand(at, at, at)}
+    desk.say(left, Fetched("b", "left", "mine", places, EPOCH, EPOCH, "left", Seat(ahead, "x")))
+    assert desk.said(reader, Confirmed)
+    end(desk, reader)
+    assert desk.said(left, Moved)[-1].epoch > ahead
+
+
+def test_where_it_had_been_before_it_moved_on_is_told_as_of_an_end() -> None:
+    """Who has given it away does not know whether it was ended since, and who has come after that keeps it."""
+    desk, left, right, _ = at_left(1, 2)
+    reader = desk.reader(durable="mine")
+    desk.say(left, stands(desk.own.core.stable))
+    epoch = desk.epoch("mine")
+    desk.tell(right, "right", "a", Durable("mine", epoch + 1))
+    desk.say(right, Moved("b", "right", "mine", epoch + 1, Seat(epoch + 1, "w")))
+    assert desk.said(reader, Ousted) == [Ousted(1, "mine is read at right")]
+    assert desk.said(left, Moved)[-1] == Moved("left", "b", "mine", epoch, is_over=True)
+
+
+def test_who_waits_to_end_it_and_is_superseded_ends_nothing() -> None:
+    """Whether another had come before is not known yet, and that one may read it."""
+    desk, left, _, _ = at_left(1, 2)
+    at, born = {OWN: desk.own.core.stable}, (EPOCH, "left")
+    ending = desk.reader("A", durable="mine", token=at, born=born, seat=Seat(100, "A"))
+    end(desk, ending, "A")
+    reader = desk.reader("B", durable="mine")
+    assert desk.said(left, Moved) == []
+    assert (len(desk.said(ending, Ousted)), desk.said(ending, Withdrawn)) == (1, [])
+    desk.say(left, stands(desk.own.core.stable))
+    assert desk.said(reader, Confirmed)
+
+
+def test_who_has_begun_it_before_its_old_answer_came_is_asked_again() -> None:
+    desk, left, _, _ = at_left(1, 2)
+    desk.reader(durable="mine")
+    [kept] = desk.plane.readers.elsewhere.of("mine")
+    desk.say(left, Unsubscribe(kept.subscription))
+    desk.tell(left, "left", "a", Durable("mine", desk.clock))
+    asked = len(desk.said(left, Fetch))
+    desk.say(left, Fetched("b", "left", "mine", None))
+    desk.wait(2 * SECOND)
+    assert len(desk.said(left, Fetch)) > asked
+    assert desk.said(left, Moved) == []
+
+
+def test_what_is_owed_under_any_name_outlives_a_restart() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1)
+    desk.tell(left, "left", "a", Durable("mi\nne", EPOCH))
+    end(desk, desk.reader(durable="mi\nne"))
+    desk.restart()
+    left = desk.meet("left", incarnation=2)
+    desk.wait(SECOND)
+    [over, *_] = desk.said(left, Moved)
+    assert (over.durable, over.is_over) == ("mi\nne", True)
+
+
+def test_a_broker_that_does_not_come_back_is_owed_nothing_when_it_is_forgotten() -> None:
+    desk = Desk(["left", "right"], brokers=("b", "left", "right"))
+    left, right = desk.meet("left"), desk.meet("right")
+    desk.publisher("p", 1)
+    end(desk, desk.reader(durable="mine"))
+    [over] = desk.said(right, Moved)
+    desk.say(right, MovedTaken("b", "right", "mine", over.epoch))
+    desk.lose(left)
+    assert len(desk.rows(ENDED)) == 1
+    desk.step(Operate(1, ForgetBroker("left", None)))
+    assert desk.rows(ENDED) == desk.rows(READERS) == []
+    assert desk.operated[-1].problem is None
