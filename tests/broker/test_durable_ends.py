@@ -127,6 +127,6 @@ def test_a_broker_that_does_not_come_back_is_owed_nothing_when_it_is_forgotten()
     desk.say(right, MovedTaken("b", "right", "mine", over.epoch))
     desk.lose(left)
     assert len(desk.rows(ENDED)) == 1
-    desk.step(Operate(1, ForgetBroker("left", None)))
+    desk.step(Operate(1, ForgetBroker("left", "orders")))
     assert desk.rows(ENDED) == desk.rows(READERS) == []
     assert desk.operated[-1].problem is None

@@ -78,8 +78,8 @@ def nowhere(self: Greeting, reader: Any) -> dict[str, Any]:
     return {}
 
 
-def here(self: Readers, name: str) -> tuple[Any, None]:
-    return self.durable.get(name), None
+def none(self: Readers, name: str) -> list[Any]:
+    return []
 
 
 def farthest(one: tuple[int, int], other: tuple[int, int]) -> int:
@@ -108,7 +108,7 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
         (Wishes, "oust", nothing, 4, PLAIN, "do not end"),
         (Endings, "owe", nothing, 4, PLAIN, "left over|long before"),
         (Greeting, "stands", nowhere, 0, PLAIN, "Gap|long before|committed"),
-        (Readers, "_find", here, 7, PLAIN, "were not read"),
+        (Readers, "_elsewhere", none, 7, PLAIN, "were not read"),
         (Endings, "_say", moved, 8520, FAULTY, "nobody reads"),
         (moving, "joined", farthest, 92, FAULTY, "nobody reads"),
         (Moving, "_merge", unasked, 30, FAULTY, "nobody reads"),

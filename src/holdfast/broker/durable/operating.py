@@ -97,7 +97,7 @@ class Operating:
             for own in self._plane.own.values()
             if stream in (None, own.stream.name) and any(each.shb == broker for each in own.minima.reports)
         ]
-        is_owed = stream is None and self._plane.readers.endings.forget(broker)
+        is_owed = self._plane.readers.endings.forget(broker)
         for own in found:
             self._plane.saving.add(own.remove(broker))
             fields = {"pubend": own.core.name, "broker": broker}
