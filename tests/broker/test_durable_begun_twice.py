@@ -6,6 +6,7 @@ import pytest
 from durable_desk import EPOCH, OWN, Desk, at_left, end, shop, stands
 
 from by_hand import publish
+from holdfast.broker.durable.greeting import SKEW_MAX
 from holdfast.broker.durable.records import ENDED, READERS
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
@@ -204,12 +205,15 @@ def test_nor_does_one_go_on_that_was_away_when_they_were_joined_or_did_not_hear_
     assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3, 4, 5]
 
 
-def test_all_of_a_pubend_that_is_new_to_the_other_comes_again_for_the_next() -> None:
+@pytest.mark.parametrize("is_old", [True, False])
+def test_of_a_pubend_that_is_new_to_the_other_all_since_that_was_born_comes_again(is_old: bool) -> None:
     desk, left, reader, _ = begun_twice(5)
     desk.wait(SECOND)
-    desk.say(left, Fetched("b", "left", "mine", {}, EPOCH, EPOCH, "left"))
+    desk.acknowledge(reader)
+    born = EPOCH if is_old else desk.clock + SKEW_MAX
+    desk.say(left, Fetched("b", "left", "mine", {}, EPOCH, born, "left"))
     desk.lose(reader)
-    assert desk.got(desk.reader("w", durable="mine")) == [1, 2, 3, 4, 5]
+    assert desk.got(desk.reader("w", durable="mine")) == ([1, 2, 3, 4, 5] if is_old else [])
 
 
 def test_nor_does_one_go_on_that_was_farther_at_the_other_behind_what_was_read_at_neither() -> None:

@@ -5,16 +5,19 @@ What was read at either is not told again if nothing is missing below it: it goe
 
 from __future__ import annotations
 
-from typing import Final
-
+from holdfast.broker.durable.elsewhere import Claim
+from holdfast.broker.durable.greeting import SKEW_MAX
 from holdfast.intervals import Span
 from holdfast.messages.durable import Stand
 from holdfast.messages.ticks import ORIGIN, Tick
 
-__all__ = ["NEW", "had", "joined"]
+__all__ = ["begun", "had", "joined"]
 
-#: Where one stands in a pubend that is new to it: all of it is owed.
-NEW: Final = Stand(ORIGIN, ORIGIN, ORIGIN)
+
+def begun(born: Claim) -> Stand:
+    """Where one stands in a pubend that is new to its broker: all since it was born is owed, by any clock."""
+    since = max(ORIGIN, born[0] - SKEW_MAX)
+    return Stand(since, since, since)
 
 
 def had(stand: Stand, *, is_first: bool) -> Span:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of, rank
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS
-from holdfast.broker.durable.joining import NEW, had, joined
+from holdfast.broker.durable.joining import begun, had, joined
 from holdfast.broker.durable.reader import Reader, withheld
 from holdfast.clock import SECOND, Instant
 from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken, Withheld
@@ -155,7 +155,7 @@ class Moving:
         places: dict[str, Tick] = {}
         goes_back = are_put_back = False
         for course in self._plane.courses_for(reader.filter):
-            mine, theirs = readers.places.stand(reader, course), letter.places.get(course.pubend, NEW)
+            mine, theirs = readers.places.stand(reader, course), letter.places.get(course.pubend, begun(born))
             if mine is not None:
                 position = joined(had(mine, is_first=is_first), had(theirs, is_first=theirs_is_first))
                 places[course.pubend] = position

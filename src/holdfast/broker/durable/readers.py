@@ -14,7 +14,7 @@ from holdfast.broker.durable.audience import Audience
 from holdfast.broker.durable.elsewhere import Elsewhere, claim_of, rank
 from holdfast.broker.durable.endings import Endings
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting
-from holdfast.broker.durable.joining import NEW, had, joined
+from holdfast.broker.durable.joining import begun, had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
 from holdfast.broker.durable.reader import Reader, consumed_in, withheld
@@ -212,7 +212,8 @@ class Readers:
             return resume
         token, consumed = dict(resume.token or {}), dict(resume.consumed or {})
         for pubend in mine.keys() | fetched.places.keys():
-            here, there = mine.get(pubend, NEW), fetched.places.get(pubend, NEW)
+            here = mine.get(pubend, begun(left.born))
+            there = fetched.places.get(pubend, begun(born))
             position = joined(had(here, is_first=left.born == claim), had(there, is_first=is_first))
             token[pubend] = 0, position
             consumed[pubend] = min(position, consumed.get(pubend, position))
