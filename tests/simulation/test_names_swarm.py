@@ -14,7 +14,6 @@ from holdfast.broker.durable.greeting import Greeting
 from holdfast.broker.durable.moving import Moving
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.readers import Readers
-from holdfast.broker.durable.records import EndedRow
 from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
 from holdfast.messages.durable import Fetched, Moved
@@ -98,8 +97,8 @@ def unasked(self: Moving, reader: Reader, letter: Fetched) -> None:
     del reader.unmerged[letter.origin]
 
 
-def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
-    self._network.post(Moved(broker, self._me, name, over.epoch))
+def moved(self: Endings, name: str, broker: str, epoch: int) -> None:
+    self._network.post(Moved(broker, self._me, name, epoch))
 
 
 @pytest.mark.parametrize(

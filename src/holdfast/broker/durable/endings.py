@@ -2,8 +2,10 @@
 
 Where one had moved from it is forgotten only when that broker has heard of the move. If it is over before, the broker
 has to hear of it all the same, or it would go on there when it comes back: hold its logs, and begin again for the next
-who presents the name. So it is told until it answers, whoever is restarted meanwhile; and so is a broker that was out
-of reach, and may have begun it by itself.
+who presents the name. So it is told until it answers, whoever is restarted meanwhile; and so is every other broker when
+a client ends one: it may have been out of reach, and have begun it by itself.
+
+Who comes to such a broker after the end, and before that has heard of it, has begun it anew: for them it goes on there.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ class Endings:
         self._me = me
         self._network = network
         self._saving = saving
-        self._owed: dict[str, dict[str, EndedRow]] = {}  #: by broker and name, up to where it is over
+        self._owed: dict[str, dict[str, int]] = {}  #: by broker and name, the epoch up to which it is over
 
     def __len__(self) -> int:
         """How many are to be told to somebody."""
@@ -39,15 +41,15 @@ class Endings:
     def restore(self, rows: Iterable[tuple[str, str, EndedRow]]) -> None:
         """What was found on disk, by name and broker."""
         for name, broker, row in rows:
-            self._owed.setdefault(broker, {})[name] = row
+            self._owed.setdefault(broker, {})[name] = row.epoch
 
     def owe(self, name: str, brokers: Iterable[str], epoch: int) -> None:
         """Brokers may still have a subscription that is over, all of it up to an epoch."""
         for broker in brokers:
             owed = self._owed.setdefault(broker, {})
-            if name not in owed or owed[name].epoch < epoch:
-                owed[name] = EndedRow(epoch)
-                self._saving.add(change(ENDED, joined(name, broker), owed[name]))
+            if owed.get(name, -1) < epoch:
+                owed[name] = epoch
+                self._saving.add(change(ENDED, joined(name, broker), EndedRow(epoch)))
         self._saving.add(then=lambda: self._tell(name))
 
     def is_over(self, name: str) -> bool:
@@ -57,17 +59,15 @@ class Endings:
     def covers(self, name: str, claim: Claim) -> bool:
         """Whether a subscription that a broker still has is over."""
         _, broker = claim
-        owed = self._owed.get(broker, {}).get(name)
-        return owed is not None and (owed.epoch, self._me) > claim
+        return (self._owed.get(broker, {}).get(name, -1), self._me) > claim
 
     def last_of(self, name: str) -> int:
         """The last epoch in which a name is over, and somebody may not have heard so; 0: everybody has."""
-        return max((owed[name].epoch for owed in self._owed.values() if name in owed), default=0)
+        return max((owed[name] for owed in self._owed.values() if name in owed), default=0)
 
     def on_taken(self, name: str, broker: str, epoch: int) -> bool:
         """A broker has answered; whether it need not be told any more."""
-        owed = self._owed.get(broker, {}).get(name)
-        if owed is None or owed.epoch > epoch:
+        if self._owed.get(broker, {}).get(name, epoch + 1) > epoch:
             return False
         del self._owed[broker][name]
         self._saving.add(change(ENDED, joined(name, broker), None))
@@ -92,5 +92,5 @@ class Endings:
             if name in owed:
                 self._say(name, broker, owed[name])
 
-    def _say(self, name: str, broker: str, over: EndedRow) -> None:
-        self._network.post(Moved(broker, self._me, name, over.epoch, is_over=True))
+    def _say(self, name: str, broker: str, epoch: int) -> None:
+        self._network.post(Moved(broker, self._me, name, epoch, is_over=True))

@@ -127,5 +127,5 @@ def joined(first: object, second: str) -> str:
 
 def parted(key: str) -> tuple[str, str]:
     """The two things of a key."""
-    first, _, second = key.rpartition("\n")  # of durable names and brokers, only those may have a line break
+    first, _, second = key.rpartition("\n")  # durable names may have line breaks, brokers and pubends not
     return first, second
