@@ -258,6 +258,25 @@ def test_one_that_has_moved_on_is_asked_for_where_it_is_now() -> None:
     assert desk.got(reader) == [3]
 
 
+def test_who_waits_for_one_that_has_moved_on_asks_where_it_is_now() -> None:
+    """Else it would go on from where it was before others read it (seed 1225 of the names swarm)."""
+    desk, left, right, _ = at_left(1, 2, 3)
+    reader = desk.reader(durable="mine")
+    desk.tell(right, "right", "a", Durable("mine", EPOCH + 1))
+    desk.wait(SECOND)
+    asked = len(desk.said(left, Fetch))
+    assert desk.said(right, Fetch) != []
+    desk.say(left, stands(desk.own.core.stable - 3))
+    desk.wait(SECOND)
+    assert len(desk.said(left, Fetch)) == asked
+    assert desk.said(reader, Confirmed) == []
+    at = desk.own.core.stable - 1
+    desk.say(right, Fetched("b", "right", "mine", {OWN: Stand(at, at, at)}, EPOCH + 1, EPOCH, "left"))
+    desk.wait(SECOND)
+    desk.say(left, Fetched("b", "left", "mine", None))
+    assert desk.got(reader) == [3]
+
+
 def test_shortly_after_a_start_an_unknown_name_may_be_kept_at_a_broker_that_was_not_heard_of_yet() -> None:
     desk = Desk(["left"], brokers=("b", "left"))
     left = desk.neighbour("left", [])

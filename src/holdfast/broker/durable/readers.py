@@ -119,7 +119,7 @@ class Readers:
         if problem is not None:
             self._refuse(port, subscription, problem, "token-ahead")
             return
-        reader, elsewhere = self._find(resume.durable)
+        reader, elsewhere = self.find(resume.durable)
         sure_at = self._started_at + SURE_AFTER_NS
         if resume.token is None and self._network.now < sure_at and self._is_unsure(reader, elsewhere):
             self._network.postpone(port, subscription, filter, resume, sure_at)
@@ -148,7 +148,7 @@ class Readers:
             return reader.is_restored
         return elsewhere is None and not self._network.has_heard_all
 
-    def _find(self, name: str) -> tuple[Reader | None, Interest | None]:
+    def find(self, name: str) -> tuple[Reader | None, Interest | None]:
         """A durable subscription that is here, or else where it is."""
         reader = self.durable.get(name)
         others = self._elsewhere(name)
@@ -182,7 +182,7 @@ class Readers:
             self._unseat(left)
         elif left is not None:
             self.oust(left, f"another client reads {left.name}")
-        reader, _ = self._find(name)
+        reader, _ = self.find(name)
         if reader is not None and fetched is not None:
             if rank(reader.durable, self._me) < (fetched.epoch, fetched.origin):
                 reader = None

@@ -182,7 +182,15 @@ class Wishes:
                 self._drop(wish.durable)
                 self._wait_no_longer(wish)
             elif wish.broker is not None:
-                self._ask(wish)
+                self._ask(self._where_it_is(wish))
+
+    def _where_it_is(self, wish: _Wish) -> _Wish:
+        """It may have moved on since it was asked for: who had it knows only how it stood there."""
+        _, elsewhere = self._plane.readers.find(wish.durable)
+        if elsewhere is not None and elsewhere.subscription.subscriber != wish.broker:
+            wish = replace(wish, broker=elsewhere.subscription.subscriber)
+            self._wishes[wish.durable] = wish
+        return wish
 
     def _wait_no_longer(self, wish: _Wish) -> None:
         if wish.is_ending:
