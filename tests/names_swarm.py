@@ -193,9 +193,8 @@ class Names:
         self.rng = rng
         self.counts: Counter[str] = Counter()
         self.kind = kind
-        self.is_troubled = (
-            kind.with_faults and len(world.brokers) > 1
-        )  #: brokers may not have heard of each other
+        #: Brokers may not have heard of each other.
+        self.is_troubled = kind.with_faults and len(world.brokers) > 1
         self.troubled: dict[str, None] = {}  #: brokers that are down or frozen
         self.published = self.accepted = 0
         self.accepted_at: list[float] = []

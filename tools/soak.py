@@ -154,7 +154,12 @@ def everything() -> list[Soaked]:
             "and by clients that know several brokers: the same", f"{names} --faults --several", 4_000, 80
         ),
         Soaked("few brokers, one name, every order: the same", f"{names} --faults --narrow", 10_000, 100),
-        Soaked("and that way too", f"{names} --faults --several --narrow", 6_000, 60),
+        Soaked(
+            "and by clients that know several, in every order",
+            f"{names} --faults --several --narrow",
+            6_000,
+            60,
+        ),
         Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),
         Soaked("and with faults: nothing that was owed is missing", f"{logged} --lake --faults", 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),

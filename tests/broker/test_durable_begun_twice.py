@@ -217,15 +217,9 @@ def test_of_a_pubend_that_is_new_to_the_other_all_since_that_was_born_comes_agai
 
 
 def test_nor_does_one_go_on_that_was_farther_at_the_other_behind_what_was_read_at_neither() -> None:
-    desk = Desk(["left"])
-    left = desk.meet("left")
-    publisher = desk.publisher("p", 1)
-    reader = desk.reader(durable="mine", start=0)
-    desk.say(publisher, publish("p", 2, 3, 4, 5))
+    desk, left, reader, _ = begun_twice(1)
     ticks = [tick for tick, _ in desk.events(reader)]
-    desk.acknowledge(reader, **{OWN: ticks[0]})
     desk.lose(reader)
-    desk.tell(left, "left", "a", Durable("mine", EPOCH))
     desk.wait(SECOND)
     seat = Seat(desk.clock, "V")
     places = {OWN: Stand(ticks[2], ticks[3], ticks[3])}

@@ -13,6 +13,7 @@ from durable_desk import EPOCH, OWN, Desk, at_left, end, shop
 
 from by_hand import publish
 from holdfast.broker.durable.readers import START_AHEAD_MAX
+from holdfast.broker.durable.records import READERS
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Fetch, Fetched, Moved, Ousted, Stand, Withheld
 from holdfast.messages.subscriptions import NO_SEAT, Confirmed, Refused, Seat, Withdrawn
@@ -239,6 +240,21 @@ def test_ending_it_after_an_interruption_waits_for_whether_another_has_come() ->
         desk.say(left, answer)
         assert len(desk.said(client, Ousted)) == (answer is WITHHELD)
     assert desk.said(left, Moved) != []
+
+
+@pytest.mark.parametrize("is_back", [True, False])
+def test_who_has_come_back_after_an_end_elsewhere_that_was_not_heard_of_here_reads_on(is_back: bool) -> None:
+    desk, publisher, back = interrupted()
+    desk.wait(SECOND)
+    over = desk.clock
+    desk.wait(SECOND)
+    reader = desk.reader(**back) if is_back else None
+    desk.plane.moving.receive(Moved("b", "left", "mine", over, is_over=True))
+    desk.wait(SECOND)
+    assert desk.rows(READERS) == (["mine"] if is_back else [])
+    if reader is not None:
+        desk.say(publisher, publish("p", 3))
+        assert desk.got(reader) == [3]
 
 
 def test_a_seat_from_times_to_come_is_refused() -> None:
