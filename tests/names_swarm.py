@@ -465,12 +465,13 @@ class Names:
             lambda: session.is_over or not of.missing(self.accepted),
             lambda: f"of {where} nobody reads {of.missing(self.accepted)} of {self.accepted}",
         )
-        if session.is_over and self.kind.with_faults:
-            await self._end(name)
-            return
         session.is_to_end = True
         self._wake(session)
         await self._until(lambda: session.is_over, lambda: f"{where} cannot be ended")
+        if not session.is_ended:
+            if not self.kind.with_faults:
+                raise Broken(f"{where} was ousted, and nobody else came")
+            await self._end(name)
 
     def _left(self) -> Iterator[str]:
         for broker in self.world.brokers:
