@@ -21,6 +21,7 @@ from holdfast.messages.durable import (
     Claim,
     Credit,
     Detach,
+    Ended,
     Fetch,
     Fetched,
     Moved,
@@ -192,6 +193,7 @@ def _writing(draw: Random, clock: int) -> list[Message]:
             to, origin, name, draw.choice((None, {}, {pubend: stand})), number(draw), number(draw), origin
         ),
         Moved(to, origin, name, draw.choice((at, impossible(draw)))),
+        Ended(to, origin, name, draw.choice((at, impossible(draw))), at, impossible(draw)),
         MovedTaken(to, origin, name, at),
         Requests(to, origin, pubend, [draw.choice((-1, 0, each.n - 1)) for each in batch], Batch(batch)),
         Answers(to, origin, pubend, n, "honest b3", (Run(1, at, 1),), hole=draw.choice((None, 0, 5))),

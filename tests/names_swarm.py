@@ -5,9 +5,7 @@ token present the same names at any broker, one after the other or at once, leav
 confirmed, or end what they read. With ``--faults`` brokers crash and freeze and links are cut meanwhile, for a while;
 with ``--several`` clients know several brokers, and go to the next when they lose one; with ``--narrow`` there are few
 brokers, one name, little time and slow links, and more is ended, so that the same things meet in many orders. With
-``--skewed`` a clock is wrong: who comes anew to a broker that is behind, and has not heard of an end, may be ended with
-it, by as much as it is behind (docs/protocols/durable.md), which the judge does not forgive (seed 2565).
-``tests/real_names.py`` is the same on real processes.
+``--skewed`` a broker's clock is wrong. ``tests/real_names.py`` is the same on real processes.
 
 Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
 somebody, by each in order; nobody waits for ever; and when everything is over no broker keeps any of it. Where all

@@ -10,7 +10,7 @@ from holdfast.broker.durable.greeting import SKEW_MAX
 from holdfast.broker.durable.records import ENDED, READERS
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Fetch, Fetched, Moved, MovedTaken, Ousted, Stand
+from holdfast.messages.durable import Ended, Fetch, Fetched, Moved, MovedTaken, Ousted, Stand
 from holdfast.messages.subscriptions import Confirmed, Durable, Seat, Unsubscribe
 
 
@@ -237,7 +237,7 @@ def test_an_end_ends_it_though_they_were_joined_later_than_that_when_nobody_came
     over = desk.clock
     desk.wait(SECOND)
     desk.say(left, stands(first - 5))
-    desk.say(left, Moved("b", "left", "mine", over, is_over=True))
+    desk.say(left, Ended("b", "left", "mine", over))
     assert desk.rows(READERS) == []
 
 

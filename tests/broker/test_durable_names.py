@@ -17,6 +17,7 @@ from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import (
     Detach,
+    Ended,
     Fetch,
     Fetched,
     Moved,
@@ -73,16 +74,16 @@ def test_what_is_ended_while_it_is_waited_for_is_over_where_it_is() -> None:
     reader = desk.reader(durable="mine")
     end(desk, reader)
     assert desk.said(reader, Withdrawn) == [], "left may still have it"
-    [moved, *_] = desk.said(left, Moved)
+    [moved, *_] = desk.said(left, Ended)
     assert (moved.to, moved.durable) == ("left", "mine")
     assert moved.epoch > EPOCH
     desk.say(left, MovedTaken("b", "left", "mine", moved.epoch))
     assert desk.said(reader, Withdrawn) == [Withdrawn(SubscriptionId("u", 1, 1))]
     assert desk.rows(READERS) == desk.rows(ENDED) == []
-    told = len(desk.said(left, Moved))
+    told = len(desk.said(left, Ended))
     desk.say(left, stands(desk.own.core.stable))
     desk.wait(SECOND)
-    assert len(desk.said(left, Moved)) == told
+    assert len(desk.said(left, Ended)) == told
 
 
 def test_whoever_ends_one_does_not_wait_for_a_broker_that_does_not_answer_but_that_is_told() -> None:
@@ -95,7 +96,7 @@ def test_whoever_ends_one_does_not_wait_for_a_broker_that_does_not_answer_but_th
     desk.restart()
     left = desk.meet("left", incarnation=2)
     desk.wait(SECOND)
-    [moved, *_] = desk.said(left, Moved)
+    [moved, *_] = desk.said(left, Ended)
     desk.say(left, MovedTaken("b", "left", "mine", moved.epoch - 1))
     assert desk.rows(ENDED) == [joined("mine", "left")], "an answer to something earlier"
     desk.say(left, MovedTaken("b", "left", "mine", moved.epoch))
@@ -110,7 +111,7 @@ def test_what_is_ended_before_its_old_broker_has_heard_of_the_move_is_over_there
     assert desk.got(reader) == [2]
     end(desk, reader)
     assert desk.rows(READERS) == []
-    [moved, *_] = desk.said(left, Moved)
+    [moved, *_] = desk.said(left, Ended)
     assert desk.said(reader, Withdrawn) == []
     desk.say(left, MovedTaken("b", "left", "mine", moved.epoch))
     assert len(desk.said(reader, Withdrawn)) == 1
@@ -123,16 +124,18 @@ def test_what_is_ended_while_a_broker_is_out_of_reach_is_over_there_too_when_it_
     desk.publisher("p", 1)
     reader = desk.reader(durable="mine")
     desk.wait(3 * SECOND)
-    epoch = desk.clock
-    assert epoch > desk.epoch("mine"), "it may have begun it later than we did (seed 7015)"
+    epoch, known = desk.clock, desk.epoch("mine")
+    assert epoch > known, "it may have begun it later than we did (seed 7015)"
     end(desk, reader)
     assert desk.rows(READERS) == []
     desk.wait(SECOND)
-    assert desk.said(left, Moved) == []
+    assert desk.said(left, Ended) == []
     assert durable_status(desk.plane)["subscriptions"]["ending"] == 1
     desk.tell(left, "left", str(broker_filter("left")))
     desk.wait(SECOND)
-    assert desk.said(left, Moved)[0] == Moved("left", "b", "mine", epoch, is_over=True)
+    over = desk.said(left, Ended)[0]
+    assert over == Ended("left", "b", "mine", epoch, known, over.ago)
+    assert SECOND // 1_000 <= over.ago <= 2 * SECOND // 1_000
     desk.say(left, MovedTaken("b", "left", "mine", epoch))
     assert desk.rows(ENDED) == []
     assert durable_status(desk.plane)["subscriptions"]["ending"] == 0
@@ -148,7 +151,7 @@ def test_every_broker_is_told_that_it_is_over_since_any_may_have_been_out_of_rea
     end(desk, reader)
     for name, connection in brokers.items():
         assert desk.said(reader, Withdrawn) == []
-        assert desk.said(connection, Moved) == [Moved(name, "b", "mine", desk.clock, is_over=True)]
+        assert desk.said(connection, Ended) == [Ended(name, "b", "mine", desk.clock, desk.clock)]
         desk.say(connection, MovedTaken("b", name, "mine", desk.clock))
     assert len(desk.said(reader, Withdrawn)) == 1
 
@@ -163,8 +166,7 @@ def test_a_name_that_was_ended_is_new_though_a_broker_that_does_not_answer_still
     assert desk.got(reader) == [3]
     assert len(desk.said(left, Fetch)) == asked
     desk.wait(2 * SECOND)
-    over = desk.said(left, Moved)[-1]
-    assert over.is_over
+    over = desk.said(left, Ended)[-1]
     assert EPOCH < over.epoch < desk.epoch("mine")
     desk.say(left, MovedTaken("b", "left", "mine", EPOCH))
     assert desk.rows(ENDED), "an answer to something earlier"
@@ -184,7 +186,7 @@ def test_what_was_ended_and_begun_anew_at_a_broker_that_had_not_heard_so_goes_on
     desk.say(publisher, publish("p", 3))
     assert desk.got(reader) == [3]
     asked = len(desk.said(left, Fetch))
-    [over, *_] = desk.said(left, Moved)
+    [over, *_] = desk.said(left, Ended)
     desk.say(left, MovedTaken("b", "left", "mine", over.epoch))
     desk.wait(SECOND)
     assert len(desk.said(left, Fetch)) > asked, "it is still there"
@@ -203,9 +205,10 @@ def test_an_end_is_passed_on_as_one_to_where_it_had_come_from() -> None:
     assert desk.got(reader) == [2]
     over = desk.clock + 1
     desk.wait(SECOND)
-    desk.say(right, Moved("b", "right", "mine", over, is_over=True))
+    desk.say(right, Ended("b", "right", "mine", over))
     assert desk.rows(READERS) == []
-    assert desk.said(left, Moved)[-1] == Moved("left", "b", "mine", over, is_over=True)
+    passed_on = desk.said(left, Ended)[-1]
+    assert (passed_on.epoch, passed_on.ago) == (over, desk.clock - over)
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
@@ -223,10 +226,10 @@ def test_an_end_elsewhere_ends_nothing_for_who_came_after_it(*, is_reading: bool
     if is_restarted:
         desk.restart()
         left = desk.meet("left")
-    desk.say(left, Moved("b", "left", "mine", over, is_over=True))
+    desk.say(left, Ended("b", "left", "mine", over))
     assert desk.rows(READERS) == ["mine"]
     assert desk.said(left, MovedTaken) == [MovedTaken("left", "b", "mine", over)]
-    desk.say(left, Moved("b", "left", "mine", desk.clock + 1, is_over=True))
+    desk.say(left, Ended("b", "left", "mine", desk.clock + 1))
     assert desk.rows(READERS) == []
     if is_reading and not is_restarted:
         assert desk.said(reader, Ousted) == [Ousted(1, "mine was ended at left")]

@@ -9,7 +9,7 @@ from by_hand import publish
 from holdfast.broker.durable.records import READERS
 from holdfast.broker.input import End, Operate, Seek
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Moved, Ousted
+from holdfast.messages.durable import Ended, Ousted
 from holdfast.messages.subscriptions import Durable
 from holdfast.streams.storing import Save
 
@@ -106,8 +106,9 @@ def test_what_expires_here_is_over_where_it_had_come_from_and_nowhere_else() -> 
     desk.lose(reader)
     desk.wait(7 * SECOND)
     assert desk.rows(READERS) == []
-    assert desk.said(left, Moved)[-1] == Moved("left", "b", "mine", epoch, is_over=True)
-    assert desk.said(right, Moved) == []
+    over = desk.said(left, Ended)[-1]
+    assert over == Ended("left", "b", "mine", epoch, epoch, over.ago)
+    assert desk.said(right, Ended) == []
 
 
 def test_subscriptions_are_counted_without_what_makes_brokers_and_pubends_known() -> None:

@@ -15,7 +15,7 @@ from by_hand import publish
 from holdfast.broker.durable.readers import START_AHEAD_MAX
 from holdfast.broker.durable.records import READERS
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Fetch, Fetched, Moved, Ousted, Stand, Withheld
+from holdfast.messages.durable import Ended, Fetch, Fetched, Moved, Ousted, Stand, Withheld
 from holdfast.messages.subscriptions import NO_SEAT, Confirmed, Refused, Seat, Withdrawn
 
 SINCE = "another client has come to read mine since"
@@ -236,10 +236,10 @@ def test_ending_it_after_an_interruption_waits_for_whether_another_has_come() ->
         end(desk, client, "A")
         desk.wait(SECOND)
         assert desk.said(client, Withdrawn) == []
-        assert desk.said(left, Moved) == []
+        assert desk.said(left, Ended) == []
         desk.say(left, answer)
         assert len(desk.said(client, Ousted)) == (answer is WITHHELD)
-    assert desk.said(left, Moved) != []
+    assert desk.said(left, Ended) != []
 
 
 @pytest.mark.parametrize("is_back", [True, False])
@@ -249,7 +249,7 @@ def test_who_has_come_back_after_an_end_elsewhere_that_was_not_heard_of_here_rea
     over = desk.clock
     desk.wait(SECOND)
     reader = desk.reader(**back) if is_back else None
-    desk.plane.moving.receive(Moved("b", "left", "mine", over, is_over=True))
+    desk.plane.moving.receive(Ended("b", "left", "mine", over))
     desk.wait(SECOND)
     assert desk.rows(READERS) == (["mine"] if is_back else [])
     if reader is not None:

@@ -25,6 +25,7 @@ SECONDS = 3.0
 RUNS_MIN = 3
 
 PLAIN, FAULTY = Kind(), Kind(with_faults=True)
+SKEWED = Kind(with_faults=True, narrow=True, skewed=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
@@ -50,10 +51,11 @@ ONCE_FAILED = (
     (5740, FAULTY),
     (7015, FAULTY),
     (8520, FAULTY),
+    (2565, SKEWED),
 )
 
 
-@pytest.mark.parametrize("kind", [PLAIN, FAULTY, Kind(with_faults=True, several=True, narrow=True)])
+@pytest.mark.parametrize("kind", [PLAIN, FAULTY, SKEWED, Kind(with_faults=True, several=True, narrow=True)])
 def test_no_seed_breaks_a_promise(kind: Kind) -> None:
     is_time_up = for_seconds(SECONDS, RUNS_MIN)
     for seed in count(1_000_000):

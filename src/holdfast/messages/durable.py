@@ -26,6 +26,7 @@ __all__ = [
     "Claim",
     "Credit",
     "Detach",
+    "Ended",
     "Fetch",
     "Fetched",
     "Letter",
@@ -201,21 +202,30 @@ class Withheld(Letter):
 
 @dataclass(frozen=True, slots=True)
 class Moved(Letter):
-    """A durable subscription is at the sender now, under a higher ``epoch``: the receiver need not keep it.
-
-    Or it was ended there (``is_over``): then the receiver need not keep it, either, unless somebody has come for it
-    later than in that epoch, who has begun it anew.
-    """
+    """A durable subscription is at the sender now, under a higher ``epoch``: the receiver need not keep it."""
 
     durable: str
     epoch: Number
     seat: Seat = NO_SEAT  #: of who reads it there, or did last
-    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ended(Letter):
+    """A durable subscription was ended: the receiver need not keep it for who had come to it until then.
+
+    That was in an ``epoch``, by the sender's clock; and by any other ``ago``, or longer: so much later it was sent.
+    Whoever had come as late as was ``known`` had come before the end, by whichever clock that was.
+    """
+
+    durable: str
+    epoch: Number
+    known: Number = 0
+    ago: Number = 0  #: in microseconds
 
 
 @dataclass(frozen=True, slots=True)
 class MovedTaken(Letter):
-    """The receiver of ``Moved`` does not have it any more, or has it under a higher epoch still, or begun anew."""
+    """Who was told ``Moved`` or ``Ended`` does not have it any more, or under a higher epoch still, or begun anew."""
 
     durable: str
     epoch: Number

@@ -10,6 +10,7 @@ from holdfast.messages.durable import (
     Claim,
     Credit,
     Detach,
+    Ended,
     Fetch,
     Fetched,
     Logged,
@@ -107,6 +108,7 @@ Message = (
     | Resign
     | Claim
     | Moved
+    | Ended
     | MovedTaken
     | Portion
     | Credit

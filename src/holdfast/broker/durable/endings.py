@@ -17,12 +17,14 @@ from holdfast.broker.durable.elsewhere import Claim
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.records import ENDED, EndedRow, change, joined
 from holdfast.broker.durable.saving import Saving
-from holdfast.messages.durable import Moved
+from holdfast.messages.durable import Ended
 
 __all__ = ["Endings"]
 
 #: So many are told to a broker at a time.
 TOLD_MAX = 1_000
+
+_NOTHING = EndedRow(-1, 0)
 
 
 class Endings:
@@ -32,7 +34,7 @@ class Endings:
         self._me = me
         self._network = network
         self._saving = saving
-        self._owed: dict[str, dict[str, int]] = {}  #: by broker and name, the epoch up to which it is over
+        self._owed: dict[str, dict[str, EndedRow]] = {}  #: by broker and name
 
     def __len__(self) -> int:
         """How many are to be told to somebody."""
@@ -41,15 +43,16 @@ class Endings:
     def restore(self, rows: Iterable[tuple[str, str, EndedRow]]) -> None:
         """What was found on disk, by name and broker."""
         for name, broker, row in rows:
-            self._owed.setdefault(broker, {})[name] = row.epoch
+            self._owed.setdefault(broker, {})[name] = row
 
-    def owe(self, name: str, brokers: Iterable[str], epoch: int) -> None:
-        """Brokers may still have a subscription that is over, all of it up to an epoch."""
+    def owe(self, name: str, brokers: Iterable[str], epoch: int, known: int) -> None:
+        """Brokers may still have a subscription that was ended in an epoch, when so much was known (``Ended``)."""
         for broker in brokers:
             owed = self._owed.setdefault(broker, {})
-            if owed.get(name, -1) < epoch:
-                owed[name] = epoch
-                self._saving.add(change(ENDED, joined(name, broker), EndedRow(epoch)))
+            before = owed.get(name, _NOTHING)
+            if before.epoch < epoch:
+                owed[name] = EndedRow(epoch, max(known, before.known))
+                self._saving.add(change(ENDED, joined(name, broker), owed[name]))
         self._saving.add(then=lambda: self._tell(name))
 
     def is_over(self, name: str) -> bool:
@@ -59,15 +62,16 @@ class Endings:
     def covers(self, name: str, claim: Claim) -> bool:
         """Whether a subscription that a broker still has is over."""
         _, broker = claim
-        return (self._owed.get(broker, {}).get(name, -1), self._me) > claim
+        return (self._owed.get(broker, {}).get(name, _NOTHING).epoch, self._me) > claim
 
     def last_of(self, name: str) -> int:
         """The last epoch in which a name is over, and somebody may not have heard so; 0: everybody has."""
-        return max((owed[name] for owed in self._owed.values() if name in owed), default=0)
+        return max((owed[name].epoch for owed in self._owed.values() if name in owed), default=0)
 
     def on_taken(self, name: str, broker: str, epoch: int) -> bool:
         """A broker has answered; whether it need not be told any more."""
-        if self._owed.get(broker, {}).get(name, epoch + 1) > epoch:
+        owed = self._owed.get(broker, {}).get(name)
+        if owed is None or owed.epoch > epoch:
             return False
         del self._owed[broker][name]
         self._saving.add(change(ENDED, joined(name, broker), None))
@@ -92,5 +96,6 @@ class Endings:
             if name in owed:
                 self._say(name, broker, owed[name])
 
-    def _say(self, name: str, broker: str, epoch: int) -> None:
-        self._network.post(Moved(broker, self._me, name, epoch, is_over=True))
+    def _say(self, name: str, broker: str, over: EndedRow) -> None:
+        ago = max(0, self._network.clock - over.epoch)
+        self._network.post(Ended(broker, self._me, name, over.epoch, over.known, ago))

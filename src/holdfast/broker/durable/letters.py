@@ -19,6 +19,7 @@ from holdfast.messages.durable import (
     Admitted,
     Answers,
     Claim,
+    Ended,
     Fetch,
     Fetched,
     Letter,
@@ -104,7 +105,7 @@ class Letters:
                 own = self._plane.own.get(pubend)
                 if own is not None:
                     self._claim_own(own, tick)
-            case Moved() | MovedTaken() | Fetch() | Fetched() | Withheld():
+            case Moved() | Ended() | MovedTaken() | Fetch() | Fetched() | Withheld():
                 self._plane.moving.receive(letter)
 
     # Admission

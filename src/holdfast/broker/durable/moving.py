@@ -22,7 +22,7 @@ from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS
 from holdfast.broker.durable.joining import begun, had, joined
 from holdfast.broker.durable.reader import Reader, withheld
 from holdfast.clock import SECOND, Instant
-from holdfast.messages.durable import Fetch, Fetched, Letter, Moved, MovedTaken, Withheld
+from holdfast.messages.durable import Ended, Fetch, Fetched, Letter, Moved, MovedTaken, Withheld
 from holdfast.messages.subscriptions import Durable
 from holdfast.messages.ticks import Tick
 from holdfast.node.interest import Interest
@@ -57,6 +57,8 @@ class Moving:
                 self._plane.wishes.withhold(letter)
             case Moved():
                 self._on_moved(letter)
+            case Ended():
+                self._on_ended(letter)
             case MovedTaken():
                 self._on_moved_taken(letter)
 
@@ -185,23 +187,35 @@ class Moving:
                 self._plane.letters.post(Fetch(broker, me, name) if broker in reader.unmerged else moved)
 
     def _on_moved(self, letter: Moved) -> None:
-        readers = self._plane.readers
-        reader = readers.durable.get(letter.durable)
-        answer = MovedTaken(letter.origin, self._plane.name, letter.durable, letter.epoch)
-        if reader is None or rank(reader.durable, self._plane.name) > (letter.epoch, letter.origin):
-            self._plane.letters.post(answer)
-            return
-        has_come = reader.port is not None and reader.seated_on > letter.epoch
-        if letter.is_over:
-            if not has_come and reader.seat.taken_on <= letter.epoch:
-                readers.on_ended(reader, letter.epoch, letter.origin)
-        elif has_come and not letter.seat.is_after(reader.seat):  # its client has come back since
-            reader.durable = Durable(letter.durable, reader.seated_on)
-            reader.moved_from[letter.origin] = letter.epoch
-            readers.places.save_reader(reader)
-            return
-        else:
+        readers, reader = self._plane.readers, self._before(letter)
+        if reader is not None:
+            has_come = reader.port is not None and reader.seated_on > letter.epoch
+            if has_come and not letter.seat.is_after(reader.seat):  # its client has come back since
+                reader.durable = Durable(letter.durable, reader.seated_on)
+                reader.moved_from[letter.origin] = letter.epoch
+                readers.places.save_reader(reader)
+                return
             readers.give_away(reader, f"{letter.durable} is read at {letter.origin}")
+        self._say_taken(letter)
+
+    def _on_ended(self, letter: Ended) -> None:
+        reader = self._before(letter)
+        if reader is not None:
+            self._plane.readers.on_ended(reader, letter)
+        self._say_taken(letter)
+
+    def _before(self, letter: Moved | Ended) -> Reader | None:
+        """What is here by an earlier claim than that of a letter."""
+        reader = self._plane.readers.durable.get(letter.durable)
+        is_later = reader is not None and rank(reader.durable, self._plane.name) > (
+            letter.epoch,
+            letter.origin,
+        )
+        return None if is_later else reader
+
+    def _say_taken(self, letter: Moved | Ended) -> None:
+        """When it is so on disk; also that it had been before."""
+        answer = MovedTaken(letter.origin, self._plane.name, letter.durable, letter.epoch)
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
     def _on_moved_taken(self, letter: MovedTaken) -> None:

@@ -28,7 +28,7 @@ from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Acknowledge, Fetched, Ousted, Saved
+from holdfast.messages.durable import Acknowledge, Ended, Fetched, Ousted, Saved
 from holdfast.messages.subscriptions import NO_SEAT, Durable, Partition, Refused, Resume, Seat
 from holdfast.messages.ticks import ORIGIN, Version
 from holdfast.node.interest import Interest
@@ -388,18 +388,24 @@ class Readers:
         """
         claims = [claim_of(each) for each in self._elsewhere(name)]
         others = self._network.others | {broker for _, broker in claims}
-        over_in = max([self._network.clock, seat.taken_on, *(epoch + 1 for epoch, _ in claims)])
+        known = max([seat.taken_on, *(epoch + 1 for epoch, _ in claims)])
         reader = self.durable.get(name)
         if reader is not None and reader.durable is not None:
-            over_in = max(over_in, reader.durable.epoch, reader.seat.taken_on)
+            known = max(known, reader.durable.epoch, reader.seat.taken_on)
             others |= reader.moved_from.keys()
             self._let_go(reader, reason)
-        self.endings.owe(name, sorted(others), over_in)
+        self.endings.owe(name, sorted(others), max(self._network.clock, known), known)
 
-    def on_ended(self, reader: Reader, epoch: int, broker: str) -> None:
-        """A durable subscription was ended at another broker; those where it had come from to us are told so."""
-        self._let_go(reader, f"{reader.name} was ended at {broker}")
-        self.endings.owe(reader.name, sorted(reader.moved_from), epoch)
+    def on_ended(self, reader: Reader, letter: Ended) -> None:
+        """It was ended at another broker: for whoever had come here until then, and where it had come from to us."""
+        assert reader.durable is not None
+        over_on = max(letter.known, min(letter.epoch, self._network.clock - letter.ago))
+        has_come = reader.port is not None and reader.seated_on > over_on
+        if has_come or reader.seat.taken_on > over_on:
+            return
+        self._let_go(reader, f"{reader.name} was ended at {letter.origin}")
+        known = max(letter.known, reader.durable.epoch)
+        self.endings.owe(reader.name, sorted(reader.moved_from), max(over_on, known), known)
 
     def give_away(self, reader: Reader, reason: str) -> None:
         """A durable subscription is elsewhere now, and so not where it had come from to us.
@@ -409,7 +415,8 @@ class Readers:
         assert reader.durable is not None
         self._let_go(reader, reason)
         others = reader.moved_from.keys() - reader.unmerged.keys()
-        self.endings.owe(reader.name, sorted(others), reader.durable.epoch)
+        epoch = reader.durable.epoch
+        self.endings.owe(reader.name, sorted(others), epoch, epoch)
 
     def _let_go(self, reader: Reader, reason: str) -> None:
         self.oust(reader, reason)

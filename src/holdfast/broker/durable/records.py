@@ -95,9 +95,10 @@ class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class EndedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A durable subscription that is over, up to an epoch, and may still be at a broker."""
+    """A durable subscription that is over, and may still be at a broker (``Ended``)."""
 
     epoch: int
+    known: int
 
 
 _Row = TypeVar("_Row", Kept, Leased, ReportRow, HostedRow, ReaderRow, PlaceRow, EndedRow)
