@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from durable_desk import EPOCH, OWN, Desk, at_left, end, stands
 
 from by_hand import publish
@@ -143,8 +145,24 @@ def test_an_end_is_long_ago_by_any_clock() -> None:
     desk.wait(SECOND // 2)
     desk.say(left, Ended("b", "left", "mine", ahead, ago=desk.clock - desk.epoch("mine") + 1))
     assert (desk.rows(READERS), desk.said(reader, Ousted)) == (["mine"], [])
-    desk.say(left, Ended("b", "left", "mine", ahead, ago=desk.clock - desk.epoch("mine")))
+    desk.say(left, Ended("b", "left", "mine", ahead + 1, ago=desk.clock - desk.epoch("mine")))
     assert (desk.rows(READERS), len(desk.said(reader, Ousted))) == ([], 1)
+
+
+def test_who_came_after_it_was_heard_of_is_not_ended_by_its_repetition() -> None:
+    """It may have been long on its way."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1)
+    over = Ended("b", "left", "mine", desk.clock + 1_000_000)
+    desk.say(left, over)
+    reader = desk.reader(durable="mine")
+    desk.say(left, over)
+    assert (desk.rows(READERS), desk.said(reader, Ousted)) == (["mine"], [])
+    assert len(desk.said(left, MovedTaken)) == 2
+    desk.wait(61 * SECOND)
+    desk.say(left, replace(over, epoch=over.epoch + 1))
+    assert desk.rows(READERS) == [], "another one"
 
 
 def test_but_not_longer_than_was_known_of_who_had_come() -> None:

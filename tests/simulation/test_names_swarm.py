@@ -14,6 +14,7 @@ from holdfast.broker.durable.greeting import Greeting
 from holdfast.broker.durable.moving import Moving
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.readers import Readers
+from holdfast.broker.durable.records import EndedRow
 from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
 from holdfast.messages.durable import Fetched, Moved
@@ -51,7 +52,6 @@ ONCE_FAILED = (
     (5740, FAULTY),
     (7015, FAULTY),
     (8520, FAULTY),
-    (2565, SKEWED),
 )
 
 
@@ -100,8 +100,8 @@ def unasked(self: Moving, reader: Reader, letter: Fetched) -> None:
     del reader.unmerged[letter.origin]
 
 
-def moved(self: Endings, name: str, broker: str, epoch: int) -> None:
-    self._network.post(Moved(broker, self._me, name, epoch))
+def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
+    self._network.post(Moved(broker, self._me, name, over.epoch))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ who presents the name. So it is told until it answers, whoever is restarted mean
 a client ends one: it may have been out of reach, and have begun it by itself.
 
 Who comes to such a broker after the end, and before that has heard of it, has begun it anew: for them it goes on there.
+So it does for who comes when it has heard of it, though it may be told once more.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from holdfast.broker.durable.elsewhere import Claim
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.records import ENDED, EndedRow, change, joined
 from holdfast.broker.durable.saving import Saving
+from holdfast.clock import SECOND, Instant
 from holdfast.messages.durable import Ended
 
 __all__ = ["Endings"]
 
 #: So many are told to a broker at a time.
 TOLD_MAX = 1_000
+
+#: So long it is remembered that one was heard of; no repetition is longer on its way.
+HEARD_FOR_NS = 60 * SECOND
 
 _NOTHING = EndedRow(-1, 0)
 
@@ -35,6 +40,9 @@ class Endings:
         self._network = network
         self._saving = saving
         self._owed: dict[str, dict[str, EndedRow]] = {}  #: by broker and name
+        self._heard: dict[
+            tuple[str, str, int], Instant
+        ] = {}  #: which ends, of a name by a broker in an epoch, and when
 
     def __len__(self) -> int:
         """How many are to be told to somebody."""
@@ -54,6 +62,13 @@ class Endings:
                 owed[name] = EndedRow(epoch, max(known, before.known))
                 self._saving.add(change(ENDED, joined(name, broker), owed[name]))
         self._saving.add(then=lambda: self._tell(name))
+
+    def hear(self, letter: Ended) -> bool:
+        """Another broker has ended one; whether that is news."""
+        end = letter.durable, letter.origin, letter.epoch
+        is_news = end not in self._heard
+        self._heard[end] = self._network.now
+        return is_news
 
     def is_over(self, name: str) -> bool:
         """Whether no broker has it any more."""
@@ -86,6 +101,8 @@ class Endings:
 
     def repeat(self) -> None:
         """From time to time: tell those who have not answered, and can be reached."""
+        since = self._network.now - HEARD_FOR_NS
+        self._heard = {end: at for end, at in self._heard.items() if at > since}
         for broker, owed in self._owed.items():
             if self._network.reaches(broker):
                 for name in islice(owed, TOLD_MAX):

@@ -199,9 +199,9 @@ class Moving:
         self._say_taken(letter)
 
     def _on_ended(self, letter: Ended) -> None:
-        reader = self._before(letter)
-        if reader is not None:
-            self._plane.readers.on_ended(reader, letter)
+        readers, reader = self._plane.readers, self._before(letter)
+        if readers.endings.hear(letter) and reader is not None:
+            readers.on_ended(reader, letter)
         self._say_taken(letter)
 
     def _before(self, letter: Moved | Ended) -> Reader | None:
