@@ -87,6 +87,25 @@ def test_that_the_earlier_one_is_to_be_asked_outlives_a_restart() -> None:
     assert desk.said(left, Moved) != []
 
 
+def test_what_was_left_here_is_not_given_up_before_what_comes_instead_is_on_disk() -> None:
+    """A crash in between found neither (seed 6139 of the names swarm, with faults, narrow)."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1, 2, 3)
+    reader = desk.reader(durable="mine", start=0)
+    [(first, _), *_] = desk.events(reader)
+    desk.acknowledge(reader, **{OWN: first})
+    desk.lose(reader)
+    epoch, last = desk.clock + 1, desk.own.core.stable
+    desk.tell(left, "left", "a", Durable("mine", epoch))
+    desk.reader("v", durable="mine")
+    desk.confirms = False
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(last, last, last)}, epoch, epoch, "left"))
+    assert not desk.durable("mine").is_confirmed
+    desk.restart()
+    assert desk.durable("mine").stood == {OWN: first}
+
+
 def test_what_was_read_at_neither_comes_again_for_the_next() -> None:
     """It had not been read here up to where it began at left."""
     desk = Desk(["left"])

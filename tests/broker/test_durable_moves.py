@@ -249,6 +249,19 @@ def test_where_a_subscription_stands_is_answered_and_its_reader_here_is_ousted()
     assert desk.said(left, Fetched)[-1].places is None
 
 
+def test_where_it_was_is_not_told_before_it_is_on_disk_here() -> None:
+    desk, left, _ = at_left(1, 2)
+    desk.reader(durable="mine")
+    at = desk.own.core.stable
+    desk.hold(Save)
+    desk.say(left, fetched(**{OWN: Stand(at, at, at)}))
+    desk.wait(3 * SECOND)
+    assert desk.said(left, Moved) == []
+    desk.hold()
+    desk.wait(3 * SECOND)
+    assert desk.said(left, Moved) != []
+
+
 def test_a_subscription_is_kept_until_its_new_broker_has_it_and_then_forgotten_for_good() -> None:
     desk = Desk(["left"])
     left = desk.meet("left")

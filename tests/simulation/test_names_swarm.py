@@ -52,6 +52,7 @@ ONCE_FAILED = (
     (5740, FAULTY),
     (7015, FAULTY),
     (8520, FAULTY),
+    (6139, Kind(with_faults=True, narrow=True)),
 )
 
 

@@ -195,6 +195,8 @@ class Readers:
                 self.give_away(left, f"another client reads {name}")
             reader = self._create(name, filter, resume, fetched)
         self._seat(reader, port, subscription.number, resume, presented)
+        if is_new and left is not None:  # a crash finds one or the other
+            self.places.save_reader(reader)
         if is_new:  # not before: where nobody else can be reached it is confirmed at once, and begins
             self._network.spread(reader)
             self._network.direct(reader)
