@@ -87,6 +87,22 @@ def test_that_the_earlier_one_is_to_be_asked_outlives_a_restart() -> None:
     assert desk.said(left, Moved) != []
 
 
+def test_what_it_answers_is_of_no_use_before_that_stands_here_again() -> None:
+    """It was asked by the life before: it is asked once more."""
+    desk, _, _, first = begun_twice(3)
+    desk.restart()
+    desk.confirms = False
+    left = desk.meet("left", incarnation=2)
+    desk.say(left, stands(first - 5))
+    assert not desk.durable("mine").is_confirmed
+    desk.confirms = True
+    desk.restart()
+    left = desk.meet("left", incarnation=3)
+    desk.wait(5 * SECOND)
+    assert desk.said(left, Fetch) != []
+    assert desk.said(left, Moved) == []
+
+
 def test_what_was_left_here_is_not_given_up_before_what_comes_instead_is_on_disk() -> None:
     """A crash in between found neither (seed 6139 of the names swarm, with faults, narrow)."""
     desk = Desk(["left"])

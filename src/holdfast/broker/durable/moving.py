@@ -120,7 +120,7 @@ class Moving:
         if self._plane.wishes.answer(letter):
             return
         reader = self._plane.readers.durable.get(letter.durable)
-        if reader is not None and letter.origin in reader.unmerged and not reader.is_held:
+        if reader is not None and letter.origin in reader.unmerged and _is_in_place(reader):
             self._merge(reader, letter)
 
     # That it is here now
@@ -177,7 +177,7 @@ class Moving:
 
         Of one that was given away that is for those to say who have it now.
         """
-        if reader.is_held or not reader.is_confirmed or reader.awaited or reader.durable is None:
+        if not _is_in_place(reader) or reader.durable is None:
             return
         courses = self._plane.courses_for(reader.filter)
         if all(course.hosted.taken >= reader.pins.get(course.pubend, 0) for course in courses):
@@ -235,3 +235,8 @@ class Moving:
         assert reader.durable is not None
         answered, last = (letter.epoch, self._plane.name), (reader.moved_from[letter.origin], letter.origin)
         return letter.epoch >= reader.durable.epoch and answered > last
+
+
+def _is_in_place(reader: Reader) -> bool:
+    """Whether it has all its places here, and not for somebody else."""
+    return reader.is_confirmed and not reader.awaited and not reader.is_held
