@@ -40,9 +40,8 @@ class Endings:
         self._network = network
         self._saving = saving
         self._owed: dict[str, dict[str, EndedRow]] = {}  #: by broker and name
-        self._heard: dict[
-            tuple[str, str, int], Instant
-        ] = {}  #: which ends, of a name by a broker in an epoch, and when
+        #: By name, broker and epoch, when an end was heard of last.
+        self._heard: dict[tuple[str, str, int], Instant] = {}
 
     def __len__(self) -> int:
         """How many are to be told to somebody."""

@@ -207,11 +207,9 @@ class Moving:
     def _before(self, letter: Moved | Ended) -> Reader | None:
         """What is here by an earlier claim than that of a letter."""
         reader = self._plane.readers.durable.get(letter.durable)
-        is_later = reader is not None and rank(reader.durable, self._plane.name) > (
-            letter.epoch,
-            letter.origin,
-        )
-        return None if is_later else reader
+        if reader is None or rank(reader.durable, self._plane.name) > (letter.epoch, letter.origin):
+            return None
+        return reader
 
     def _say_taken(self, letter: Moved | Ended) -> None:
         """When it is so on disk; also that it had been before."""
