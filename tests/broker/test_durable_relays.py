@@ -48,10 +48,37 @@ def asked(desk: Desk, connection: int) -> list[tuple[int, list[tuple[int, int]]]
 
 def test_who_is_followed_says_where_it_begins_and_follows_the_pubend_itself() -> None:
     desk, left, right = relay()
-    assert desk.said(right, Start) == [Start(FAR, 0)], "it knew nothing when it was asked"
+    assert desk.said(right, Start) == [Start(FAR, 0), Start(FAR, 100)], "it knew nothing when it was asked"
     assert desk.said(left, Follow) == [Follow(FAR)]
     wants, follow = [each for each in desk.heard[left] if isinstance(each, Wants | Follow)][:2]
     assert (type(wants), type(follow)) == (Wants, Follow), "what we want is known before anything is told"
+
+
+def test_how_far_a_pubend_had_come_is_passed_on_since_it_may_be_at_rest() -> None:
+    """Nothing more is told then, and who had been away would not ask (seed 6877 of the names swarm, narrow)."""
+    desk, left, right = relay(told=100)
+    desk.say(left, items(FAR, ABSOLUTE, 100, [(150, A)], 200))
+    desk.lose(left)
+    left = desk.meet("left", FAR, incarnation=2)
+    desk.say(left, Start(FAR, 300))
+    assert [each.base for each in desk.said(right, Start)] == [0, 100, 300]
+    last = [each for each in desk.heard[right] if isinstance(each, Start | Items)][-2:]
+    assert isinstance(last[0], Items), "the silence after the event was kept back"
+    assert (last[0].ticks, last[1]) == ([200], Start(FAR, 300))
+    desk.say(right, Nack(FAR, 1, [(200, 300)]))
+    assert asked(desk, left)[-1][1] == [(200, 300)]
+
+
+def test_what_was_on_its_way_when_it_was_followed_anew_is_no_breach() -> None:
+    desk, left, right = relay(told=100)
+    desk.say(right, Unfollow(FAR))
+    desk.say(right, Follow(FAR))
+    assert desk.said(left, Follow) == [Follow(FAR)] * 2
+    desk.say(left, items(FAR, ABSOLUTE, 100, [(150, A)], 200))
+    assert left not in desk.closed
+    desk.say(left, Start(FAR, 200), items(FAR, ABSOLUTE, 200, [(250, A)], 300))
+    assert left not in desk.closed
+    assert [tick for tick, _ in events(desk.said(right, Items))] == [250]
 
 
 def test_when_nobody_wants_it_any_more_it_is_not_followed() -> None:

@@ -420,3 +420,33 @@ def test_it_is_the_same_when_every_message_travels_as_bytes() -> None:
     assert [(line["t"], line["tick"]) for line in spoken.lines("deliver")] == [
         (line["t"], line["tick"]) for line in written.lines("deliver")
     ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "mended"),
+    [
+        ("Crash b2", "Restart b2"),
+        ("Cut b1 b2", "Heal b1 b2"),
+        ("Cut b0 b1", "Heal b0 b1"),
+        ("Crash b1", "Restart b1"),
+    ],
+)
+def test_what_came_last_before_a_pubend_was_at_rest_is_had_through_a_relay_that_has_missed_it(
+    fault: str, mended: str
+) -> None:
+    """Nothing more is told of the pubend: the relay has to say that there was more than it knows."""
+    done = run(
+        chain(3, ("p", "publisher", 0), ("u", "subscriber", 2)),
+        f"""Subscriber u Subscribe a As mine Durable
+        Wait 1000
+        Publisher p Publish 1 Ontopic a Interval 10
+        Wait 1000
+        {fault}
+        Wait 5000
+        Publisher p Publish 3 Ontopic a Interval 10
+        Wait 30000
+        {mended}
+        Wait 10000
+        """,
+    )
+    assert done.got("mine") == done.accepted() == [1, 2, 3, 4]

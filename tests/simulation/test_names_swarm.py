@@ -26,6 +26,7 @@ SECONDS = 3.0
 RUNS_MIN = 3
 
 PLAIN, FAULTY = Kind(), Kind(with_faults=True)
+NARROW = Kind(with_faults=True, narrow=True)
 SKEWED = Kind(with_faults=True, narrow=True, skewed=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
@@ -52,7 +53,8 @@ ONCE_FAILED = (
     (5740, FAULTY),
     (7015, FAULTY),
     (8520, FAULTY),
-    (6139, Kind(with_faults=True, narrow=True)),
+    (6139, NARROW),
+    (6877, NARROW),
 )
 
 

@@ -270,10 +270,28 @@ def test_items_out_of_turn_are_refused(is_started: bool) -> None:
     if is_started:
         receiver.on_start(Start("P", 10))
         with pytest.raises(BadItems):
-            receiver.on_start(Start("P", 11))
+            receiver.on_start(Start("P", 9))
     with pytest.raises(BadItems):
         receiver.on_items(Items("P", 1, [9], [12], [None]))
     receiver.on_items(Items("P", 1, [3], [4], [None], answers=True))
+
+
+def test_a_relay_that_hears_how_far_the_pubend_has_come_begins_anew_there() -> None:
+    """What it kept back is said first; what is unknown between is asked for, and answered, and never said."""
+    knowledge = Knowledge("P")
+    sender = Sender(knowledge)
+    sender.become_version(1, 1)
+    received = Knowledge("P")
+    receiver = Receiver(received)
+    receiver.on_start(sender.start)
+    knowledge.add(Items("P", 1, [0], [5], [None]))
+    assert not len(sender.pass_on([], []))
+    receiver.on_items(sender.come_to(9))
+    receiver.on_start(sender.start)
+    assert receiver.missing(0, 1) == [(5, 9)]
+    knowledge.add(Items("P", 1, [5], [12], [None]))
+    sender.pass_on([], [])
+    assert (sender.silence().los, sender.edge) == ([9], 12)
 
 
 def test_answers_are_said_under_the_version_they_are_true_for() -> None:

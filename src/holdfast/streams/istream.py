@@ -1,7 +1,8 @@
 """One pubend on one session: what a sender asserts, and what a receiver may conclude [BZA §4, design.md §3].
 
 A session goes forward only. It opens with START(base), base being the sender's edge: nothing is asserted at or below
-it, and the receiver asks for what it lacks up to there. Then items follow, each (lo, tick]:
+it, and the receiver asks for what it lacks up to there. A relay that hears only later how far the pubend has come says
+START again: a pubend at rest has nothing more to tell, and nobody would ask. Then items follow, each (lo, tick]:
 
     lo = max(last tick asserted on this session, highest tick below that is unknown to the sender)
 
@@ -88,8 +89,15 @@ class Sender:
 
     @property
     def start(self) -> Start:
-        """To be said first, before any items."""
+        """To be said first, before any items; and again when we ``come_to`` a tick of which we know nothing."""
         return Start(self.pubend, self.edge)
+
+    def come_to(self, tick: Tick) -> Items:
+        """The pubend has come to a tick above all we know; the silence to be said before START is said again."""
+        assert tick > self.edge >= self._knowledge.edge
+        silence = self.silence()
+        self.edge = self._lo = tick
+        return silence
 
     def events(self) -> tuple[list[Tick], list[Publication]]:
         """What is new since the last ``pass_on``; which of it the receiver wants is for others to say."""
@@ -141,11 +149,11 @@ class Receiver:
         self._knowledge = knowledge
 
     def on_start(self, start: Start) -> None:
-        """The session begins.
+        """The session begins; or the sender has heard that the pubend had come so far.
 
-        :raises BadItems: if it has begun.
+        :raises BadItems: if it goes back.
         """
-        if self.edge is not None or start.base < ORIGIN:
+        if start.base < (ORIGIN if self.edge is None else self.edge):
             raise BadItems(f"START at {start.base} of a session at {self.edge}")
         self.edge = start.base
 

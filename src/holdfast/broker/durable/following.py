@@ -151,6 +151,20 @@ class Following:
 
     def pass_on(self, course: Course) -> None:
         """What is new, to those who follow and have room for it."""
+        self._pass_on_items(course)
+        self._pass_on_start(course)
+
+    def _pass_on_start(self, course: Course) -> None:
+        """That a pubend had come farther than we know when we began to follow it: it may be at rest."""
+        told = course.edge_told()
+        for name, sender in course.senders.items() if told > course.knowledge.edge else ():
+            if course.knowledge.edge <= sender.edge < told:
+                silence = sender.come_to(told)
+                if len(silence):
+                    self._say_items(name, silence)
+                self._plane.say(name, sender.start)
+
+    def _pass_on_items(self, course: Course) -> None:
         knowledge = course.knowledge
         behind = {
             name: each

@@ -427,7 +427,9 @@ class DurablePlane:
                 self.following.flows.on_heard(sender.name, message)
                 course = self.courses.get(pubend)
                 receiver = None if course is None else course.receivers.get(sender.name)
-                if course is not None and receiver is not None:  # else we followed once, and do no more
+                if course is None or receiver is None:
+                    return  # we followed once, and do no more
+                if receiver.edge is not None or message.answers:  # else they were told when we followed before
                     course.read(message)
                     receiver.on_items(message)
                     course.curiosity.on_items(message)
@@ -451,7 +453,7 @@ class DurablePlane:
             case Start(pubend):
                 course = self.courses.get(pubend)
                 receiver = None if course is None else course.receivers.get(sender.name)
-                if course is not None and receiver is not None and receiver.edge is None:
+                if course is not None and receiver is not None:
                     receiver.on_start(message)
                     self.touch(course)
             case Letter():
