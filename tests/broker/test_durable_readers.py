@@ -54,6 +54,18 @@ def test_what_does_not_match_is_not_delivered_and_is_told_as_silence_after_a_whi
     assert desk.said(reader, Portion)[-1].upto >= desk.own.core.stable
 
 
+def test_who_comes_back_to_a_pubend_at_rest_is_told_that_there_was_nothing() -> None:
+    """R1.20, I35: nothing will be said of the pubend later (seed 3001054 of the swarm)."""
+    desk, publisher, reader = shop(1, filter="b", durable="mine")
+    stands = desk.place(reader)
+    desk.lose(reader)
+    desk.say(publisher, publish("p", 2, topic="a"))
+    desk.wait(60 * SECOND)
+    again = desk.reader("u", "b", incarnation=2, durable="mine", token={OWN: stands})
+    assert desk.place(again) == stands
+    assert desk.said(again, Portion)[-1].upto >= desk.own.core.stable
+
+
 def test_where_little_is_retained_silence_is_told_before_any_of_it_is_given_up() -> None:
     """Who goes elsewhere with its token has been told of all that went meanwhile (seed 21127 of the swarm)."""
     stream = replace(ORDERS, retain_ns=SECOND)

@@ -225,7 +225,7 @@ class Greeting:
         for course, tick in places.items():
             if tick > course.knowledge.edge:  # a life of the pubend's whose log is lost has told it so
                 self._network.claim(course, tick)
-            course.hosted.start(reader, tick, self._audience)
+            course.hosted.start(reader, token[course.pubend][1], tick, self._audience)
             self._network.touch(course)
 
     def say_born(self, reader: Reader) -> None:
@@ -252,10 +252,11 @@ class Greeting:
         assert constream is not None
         if port is None or port.connection is None:
             return
+        released = constream.released_by(reader.number)
         absent = reader.absent.pop(course.pubend, None)
         if absent is not None:
             reader.told[course.pubend] = ORIGIN
-            course.hosted.tell_gap(reader, constream.released_by(reader.number), UNREACHED, self._audience)
+            course.hosted.tell_gap(reader, released, UNREACHED, self._audience)
             self._say_upgraded(reader, (absent,))
-        course.hosted.start(reader, None, self._audience)
+        course.hosted.start(reader, released, released, self._audience)
         self._network.touch(course)

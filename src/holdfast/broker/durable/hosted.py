@@ -168,14 +168,16 @@ class Hosted:
 
     # Reading
 
-    def start(self, reader: Reader, position: Tick | None, desk: Desk) -> None:
-        """A reader's client is here: it goes on at ``position``, or where it had acknowledged."""
+    def start(self, reader: Reader, stands: Tick, position: Tick, desk: Desk) -> None:
+        """A reader's client is here, stands somewhere by its token, and goes on at ``position``.
+
+        If that is farther there was nothing in between, and it is told so now: a pubend at rest says nothing later.
+        """
         constream = self.constream
         assert constream is not None
-        if position is None:
-            position = constream.released_by(reader.number)
         position = constream.skip(reader.number, position)
-        reader.told[self._course.pubend] = position
+        reader.told[self._course.pubend] = min(stands, position)
+        self._send(reader, Batch([]), (), (), position, desk)
         constream.on_told(reader.number, position)
         if not self._attach(reader, position, desk):
             self._fall_behind(reader, position)
