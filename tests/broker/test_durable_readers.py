@@ -9,6 +9,7 @@ from durable_desk import ORDERS, OWN, Desk, shop
 
 from by_hand import publish
 from holdfast.broker.durable.records import PLACES, READERS
+from holdfast.broker.input import ClockSet
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Detach, Ousted, Portion
 from holdfast.messages.subscriptions import Confirmed, Refused, Unsubscribe, Withdrawn
@@ -64,6 +65,18 @@ def test_who_comes_back_to_a_pubend_at_rest_is_told_that_there_was_nothing() -> 
     again = desk.reader("u", "b", incarnation=2, durable="mine", token={OWN: stands})
     assert desk.place(again) == stands
     assert desk.said(again, Portion)[-1].upto >= desk.own.core.stable
+
+
+@pytest.mark.parametrize("seconds", [-10, 10])
+def test_a_clock_that_is_set_keeps_nobody_from_being_told_that_there_was_nothing(seconds: int) -> None:
+    """R1.20: the pubend comes to rest before it has told anything behind its last event (seed 3001225)."""
+    desk, publisher, reader = shop(1, filter="b", durable="mine")
+    before, behind = (seconds, seconds) if seconds < 0 else (0, seconds)
+    desk.step(ClockSet(desk.wall + before * SECOND))
+    desk.say(publisher, publish("p", 2, topic="a"))
+    desk.step(ClockSet(desk.wall + behind * SECOND))
+    desk.wait(20 * SECOND)
+    assert max(each.upto for each in desk.said(reader, Portion)) >= desk.own.core.stable
 
 
 def test_where_little_is_retained_silence_is_told_before_any_of_it_is_given_up() -> None:

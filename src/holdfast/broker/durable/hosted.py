@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from holdfast.broker.durable.noting import Notes
 from holdfast.broker.durable.reader import Reader, consumed_in
 from holdfast.broker.durable.records import HostedRow, PlaceRow
+from holdfast.clock import MICROSECOND, Instant
 from holdfast.events.event import Content
 from holdfast.messages.credit import CREDIT_BYTES, affordable, cost_of
 from holdfast.messages.durable import Portion
@@ -73,6 +74,10 @@ class Hosted:
         self.catchups: dict[int, CatchUp] = {}
         self._reading: dict[int, None] = {}  #: whose matches are being read
         self._batches: dict[tuple[Tick, ...], Batch] = {}  #: the last that were told to who catches up
+        self._rests: tuple[Tick, Instant] = (
+            ORIGIN,
+            0,
+        )  #: up to where was handed out, and since when no farther
         self.notes = Notes(course.pubend)
         # Reports
         self.number = 0
@@ -328,11 +333,19 @@ class Hosted:
 
     # Telling
 
-    def silences(self, desk: Desk, lag: int) -> None:
-        """Tell those who have heard nothing for long that there was nothing (R1.20)."""
-        if self.constream is not None:
-            for number, after, upto in self.constream.next_silences(lag):
-                self._tell(desk.readers[number], Stretch(after, after, (), (), upto), desk)
+    def silences(self, desk: Desk, lag: int, now: Instant) -> None:
+        """Tell those who have heard nothing for long that there was nothing (R1.20).
+
+        Of a pubend that rests nothing comes that would tell them of the last bit: then they are told of that, too.
+        """
+        constream = self.constream
+        if constream is None:
+            return
+        if constream.handed != self._rests[0]:
+            self._rests = constream.handed, now
+        is_at_rest = now - self._rests[1] > lag * MICROSECOND
+        for number, after, upto in constream.next_silences(0 if is_at_rest else lag):
+            self._tell(desk.readers[number], Stretch(after, after, (), (), upto), desk)
 
     def tell_gap(self, reader: Reader, upto: Tick, reason: str, desk: Desk) -> None:
         """Something may be missing up to a tick."""

@@ -521,7 +521,7 @@ class DurablePlane:
                 silence = sender.silence()
                 if len(silence):
                     self.say(name, silence)
-            course.hosted.silences(self.readers.audience, self._silent_for(course))
+            course.hosted.silences(self.readers.audience, self._silent_for(course), self.now)
             if course.curiosity.next_deadline() is not None:
                 self.touch(course)
         self.following.say_all_wants()
