@@ -75,6 +75,33 @@ def test_a_broker_that_is_bypassed_is_no_loss() -> None:
     assert len(while_down) > 50, "delivery goes on meanwhile"
 
 
+@pytest.mark.parametrize("order", ["b2 b1 b3", "b2 b3 b1", "b3 b2 b1"])
+def test_whoever_was_confirmed_without_some_hears_of_the_rest_though_who_would_have_said_so_died(
+    order: str,
+) -> None:
+    """It had told those beyond when it died, and the subscriber not yet; nobody between remembers (seed 3001062)."""
+    restarts = "".join(f"Restart {each}\nWait 2000\n" for each in order.split())
+    done = run(
+        chain(5, ("p", "publisher", 4), ("u", "subscriber", 0), settings="Delta 0"),
+        f"""Crash b4
+        Wait 2000
+        {MINE}Wait 2000
+        Crash b1
+        Wait 2000
+        Restart b4
+        Wait 2000
+        Crash b2
+        Crash b3
+        Wait 2000
+        {restarts}Wait 10000
+        {END}""",
+    )
+    [subscribed] = done.lines("subscribed")
+    assert [each["lead"] for each in subscribed["partial"]] == ["b3"]
+    [upgraded] = done.lines("upgraded")
+    assert upgraded["partial"] == []
+
+
 # Links
 
 

@@ -75,7 +75,7 @@ class Spread:
         self._rounds: dict[object, Round] = {}
         self._heals: dict[tuple[str, Partition], list[Known]] = {}  #: what has come of a Heal, by sender
         self._control_seq = 0
-        self._renewal_in: int | None = None  #: so many reminders, then what a lapse has orphaned is renewed
+        self._renewal_in: int | None = None  #: so many reminders, then what is orphaned is renewed
         self.partitions = Partitions(settings.name, settings.incarnation)
         self.interests = Interests(settings, reach, table, self.partitions, self._on_forgotten, on_left)
         self.upgrades = Upgrades(settings, reach, self.partitions, self.interests, self._rounds, subscribers)
@@ -203,8 +203,6 @@ class Spread:
                 self._drop_orphans(interest, under_way)
                 effects = self._confirm(interest, under_way, before)
                 interest.is_proven = not (under_way.is_outdated and interest.partial)
-                if not interest.is_proven:
-                    self._renewal_in = UPGRADE_REMINDERS
                 return effects + self._install(interest, [*under_way.senders, *under_way.asked])
             case UnsubscribeRound(subscription=subscription):
                 answers = self._answer(under_way, Withdrawn(subscription))
@@ -267,9 +265,7 @@ class Spread:
     def on_lapse(self) -> None:
         """More have forgotten than δ: perhaps the lead of a partition, and everybody who could have ended it.
 
-        Then a subscription that was confirmed without its fragment is asked for once more, by its subscriber, if the
-        partition does not end before. Whoever has heard of the lapse does not answer for those beyond, as one does who
-        has had their confirmation.
+        Whoever has heard of the lapse does not answer for those beyond, as one does who has had their confirmation.
         """
         for under_way in self._rounds.values():
             if isinstance(under_way, SubscribeRound):
@@ -279,20 +275,34 @@ class Spread:
                 interest.is_proven = False
             if not interest.route:
                 self.partitions.doubt(interest.partial)
-        self._renewal_in = UPGRADE_REMINDERS
 
     def remind(self) -> Effects:
-        """From time to time: what was not heard is said again, what a lapse has orphaned is asked for again."""
-        effects = self.upgrades.remind()
-        if self._renewal_in is None:
-            return effects
+        """From time to time: what was not heard is said again, what is orphaned is asked for again.
+
+        The lead of a partition may have died when its fragment had been told, and the subscribers not yet. Unless
+        somebody else ends it before, they ask for what they were confirmed without once more.
+        """
+        return self.upgrades.remind() + self._renew()
+
+    def _renew(self) -> Effects:
+        orphaned = [
+            subscription
+            for partition, state in self.partitions.open.items()
+            if self._is_orphan(partition)
+            for subscription in state.subscriptions
+            if not self.interests[subscription].route
+        ]
+        if not orphaned:
+            self._renewal_in = None
+            return []
+        self._renewal_in = UPGRADE_REMINDERS if self._renewal_in is None else self._renewal_in
         self._renewal_in = max(0, self._renewal_in - 1)
         if self._renewal_in or self._reach.frontier(self._reach.directions(None)).fragments:
-            return effects
+            return []
         self._renewal_in = None
-        for subscription, interest in self.interests.items():
-            is_under_way = ("sub", subscription) in self._rounds
-            if not interest.route and not is_under_way and any(map(self._is_orphan, interest.partial)):
+        effects: Effects = []
+        for subscription in dict.fromkeys(orphaned):
+            if ("sub", subscription) not in self._rounds:
                 renewal = SubscribeRound(None, subscription=subscription, vector=(), is_renewal=True)
                 effects += self._begin(("sub", subscription), renewal)
         return effects
@@ -340,7 +350,8 @@ class Spread:
         key = "sub", subscription
         under_way = self._rounds.get(key)
         if under_way is None:
-            if interest.is_installed and interest.is_proven:
+            is_orphaned = any(map(self._is_orphan, interest.partial))
+            if interest.is_installed and interest.is_proven and not is_orphaned:
                 return [Send(sender.connection, [Confirmed(subscription, named(interest.partial))])]
             under_way = SubscribeRound(route[0], subscription=subscription, vector=message.vector)
         under_way.senders[sender.name] = None
