@@ -146,8 +146,8 @@ def everything() -> list[Soaked]:
         Soaked("reliable networks within delta: nothing lost, every law held", reliable, 12_000, 120),
         Soaked("reliable networks beyond delta: safe, then alive again", f"{reliable} --wild", 8_000, 80),
         Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),
-        Soaked("durable networks with faults: exactly once, in order", f"{logged} --faults", 10_000, 100),
-        Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 4_000, 40),
+        Soaked("durable networks with faults: exactly once, in order", f"{logged} --faults", 14_000, 140),
+        Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 5_000, 50),
         Soaked("many clients under few durable names: one reads, and all of it", names, 4_000, 80),
         Soaked("and with faults: nothing is lost, nothing stays behind", f"{names} --faults", 10_000, 200),
         Soaked(

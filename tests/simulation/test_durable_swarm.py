@@ -21,7 +21,7 @@ RUNS_MIN = 6
 #: subscription, receipts that were lost with a session, release behind an unfinished reader, logs never begun, silence
 #: that was taken for acknowledged at a move, places that went with the client that had brought them, a confirmation
 #: that came too soon, what was given up while a subscription moved, partitions that were over and another
-#: that was not, or whose lead had died.
+#: that was not, or whose lead had died; pubends that came to rest before everybody was told of all.
 ONCE_FAILED = (
     (24, False),
     (26, False),
@@ -48,6 +48,9 @@ ONCE_FAILED = (
     (6865, True),
     (7933, True),
     (8823, True),
+    (3001054, True),
+    (3001062, True),
+    (3001225, True),
 )
 
 

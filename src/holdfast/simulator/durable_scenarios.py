@@ -123,7 +123,7 @@ class _Drawing:
         if lake:
             self.retain_ms = (self.retain_ms or 500) // 2
         self.subscriptions: list[tuple[str, str]] = []
-        self.moving = Random(f"durable {seed}, publishers")  # what else is drawn stays as it was without them
+        self.moving = Random(f"durable {seed}, publishers")  # what else is drawn stays as it was without this
         self.others = {name: others for name in self.publishers if (others := self.further(name))}
         self.clock_ms = 0
         self.hazards: list[Hazard] = []
@@ -186,7 +186,8 @@ class _Drawing:
         lines += [f"At {at} {command}" for at, command in sorted(course, key=lambda each: each[0])]
         end = max([COURSE_MS, *(at for at, _ in course), *(each.end_ms for each in self.hazards)])
         lines += [f"Wait {end + 100}", *self.repairs(), f"Wait {SETTLE_MS}"]
-        lines += [self.publish(name, 3, 20) for name in self.publishers]
+        if self.moving.random() < 0.5:  # else pubends stay at rest: what was missed is had all the same
+            lines += [self.publish(name, 3, 20) for name in self.publishers]
         return _text([*lines, "Drain 20000", f"Wait {SILENCE_MS}", "Status"])
 
     def moment(self) -> int:
