@@ -154,6 +154,16 @@ def test_i17_what_was_acknowledged_or_is_not_for_it_may_go() -> None:
     assert chopped(10).oracle.forgotten(PUBEND) == 1
 
 
+def test_i17_whoever_comes_back_has_acknowledged_what_it_has_consumed() -> None:
+    """A token is an acknowledgement (seed 10414): the client may die before it sends another."""
+    for consumed, expected in ((None, []), ({PUBEND: 20}, []), ({PUBEND: 19}, ["I17"])):
+        shown = chopped(0)
+        resume = Resume(1, "u/mine", token={PUBEND: (1, 20)}, consumed=consumed)
+        shown.step(CLIENT, None, Send(1, [Subscribe(MINE, "a", (), resume=resume)]))
+        shown.step(BROKER, None, ChopEvents(PUBEND, 20))
+        assert shown.laws() == expected
+
+
 def test_i17_what_was_not_reached_when_it_was_subscribed_to_is_not_held_for_it() -> None:
     shown = Watched()
     shown.append(n1=10)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from holdfast.identity import EventId
 from holdfast.messages.durable import Acknowledge, Portion
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Publication
-from holdfast.messages.subscriptions import Confirmed, Subscribe, Unsubscribe
+from holdfast.messages.subscriptions import Confirmed, Resume, Subscribe, Unsubscribe
 from holdfast.messages.ticks import ABSOLUTE, Items
 from holdfast.overlay.transport import Received, Send
 from holdfast.scenarios.checkers.violation import Violation
@@ -180,6 +180,12 @@ class DurableOracle(Transcript):
             start = {pubend: tick for pubend, (_, tick) in token.items()}
             self._kept[name] = _Kept(filter, None if message.partial else start)
 
+    def _on_acknowledged(self, subscriber: str, number: int, places: Mapping[str, int]) -> None:
+        kept = self._kept.get(self._asked.get((subscriber, number), ("", ""))[0])
+        if kept is not None:
+            for pubend, tick in places.items():
+                kept.acknowledged[pubend] = max(tick, kept.acknowledged.get(pubend, 0))
+
     def _on_chop(self, pubend: str, through: int) -> Iterable[str]:
         known = self._pubends[pubend]
         known.chopped = max(known.chopped, through)
@@ -193,15 +199,13 @@ class DurableOracle(Transcript):
 
     def _on_said(self, node: str, message: Message) -> Iterable[str]:
         match message:
-            case Subscribe(subscription, filter) if message.resume is not None:
-                self._asked[node, subscription.number] = message.resume.durable or "", filter
+            case Subscribe(subscription, filter, resume=Resume() as resume):
+                self._asked[node, subscription.number] = resume.durable or "", filter
+                self._on_acknowledged(node, subscription.number, _consumed(resume))
             case Unsubscribe(subscription) if subscription.subscriber == node:
                 self._kept.pop(self._asked.pop((node, subscription.number), ("", ""))[0], None)
             case Acknowledge(number, places):
-                kept = self._kept.get(self._asked.get((node, number), ("", ""))[0])
-                if kept is not None:
-                    for pubend, tick in places.items():
-                        kept.acknowledged[pubend] = max(tick, kept.acknowledged.get(pubend, 0))
+                self._on_acknowledged(node, number, places)
             case Portion():
                 told = self._pubends[message.pubend]
                 told.asserted = max(told.asserted, message.upto)
@@ -218,6 +222,14 @@ class DurableOracle(Transcript):
                 yield from self._on_event(items.pubend, tick, event)
             if items.under == ABSOLUTE and pubend.within(lo, tick + (event is None)):
                 yield f"I20: {items.pubend} is called silent in ({lo}, {tick}), where something stands"
+
+
+def _consumed(resume: Resume) -> dict[str, int]:
+    """What whoever comes back has acknowledged by that."""
+    consumed = resume.consumed or {}
+    return {
+        pubend: min(tick, consumed.get(pubend, tick)) for pubend, (_, tick) in (resume.token or {}).items()
+    }
 
 
 def _id(event: Publication) -> EventId:
