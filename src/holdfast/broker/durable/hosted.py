@@ -74,10 +74,8 @@ class Hosted:
         self.catchups: dict[int, CatchUp] = {}
         self._reading: dict[int, None] = {}  #: whose matches are being read
         self._batches: dict[tuple[Tick, ...], Batch] = {}  #: the last that were told to who catches up
-        self._rests: tuple[Tick, Instant] = (
-            ORIGIN,
-            0,
-        )  #: up to where was handed out, and since when no farther
+        #: Up to where was handed out, and since when no farther.
+        self._rests: tuple[Tick, Instant] = (ORIGIN, 0)
         self.notes = Notes(course.pubend)
         # Reports
         self.number = 0
