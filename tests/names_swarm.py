@@ -32,6 +32,7 @@ import holdfast
 from holdfast import memory
 from holdfast.client.aio import Connecting
 from holdfast.client.item import Gap, LoggedEvent
+from holdfast.messages.subscriptions import Partition
 
 STREAMS = {"orders": ("orders/#", "durable")}
 TREES: tuple[dict[str, str | None], ...] = (
@@ -44,6 +45,7 @@ STEP_S = 0.01
 WIDE_S, NARROW_S = 12.0, 4.0  #: so long things happen
 SKEW_S = 0.7  #: a clock may be wrong
 HISTORY_S = 8.0  #: a broker where nobody reads goes on from what it heard last, for some seconds
+KEPT_S = 10.0  #: so long an event is kept for whoever its log has not heard of
 
 
 class Broken(AssertionError):
@@ -136,6 +138,9 @@ class Subscription:
     asked_after: int  #: the last event accepted a while before
     is_raced: bool = False  #: several began it at once, at several brokers: for a moment all of them have it
     owed_after: int | None = None  #: the last event published before it was confirmed
+    was_cut_off: bool = (
+        False  #: and then its broker could not reach the log: nothing was owed from there, for now
+    )
     read: set[int] = field(default_factory=set)  #: by anybody
     committed: int = 0  #: and committed, by those who have left
 
@@ -196,6 +201,7 @@ class Names:
         self.troubled: dict[str, None] = {}  #: brokers that are down or frozen
         self.published = self.accepted = 0
         self.accepted_at: list[float] = []
+        self.receipts: list[holdfast.Receipt] = []
         self.subscriptions: dict[str, Subscription] = {}
         self.sessions: list[Session] = []
         self.names = ["n0"] if kind.narrow else [f"n{i}" for i in range(self.rng.randint(1, 3))]
@@ -248,7 +254,8 @@ class Names:
             while not self.is_over:
                 n += 1
                 self.published = n
-                await p.publish("orders/eu", {"n": n}, n=n, timeout=self.world.patience)
+                receipt = await p.publish("orders/eu", {"n": n}, n=n, timeout=self.world.patience)
+                self.receipts.append(receipt)
                 self.accepted = n
                 self.accepted_at.append(self.world.now)
                 await self._sleep(pause)
@@ -381,6 +388,7 @@ class Names:
             self.counts["confirmed"] += 1
             if session.of.owed_after is None:
                 session.of.owed_after = self.published
+                session.of.was_cut_off = self._is_told_of_log(items.partial)
             while not session.is_to_leave and not session.is_to_end:
                 session.waits = asyncio.ensure_future(items.get())
                 try:
@@ -408,6 +416,8 @@ class Names:
                 raise Broken(f"{who}: {item}")
             session.had_gap = True
             self.counts["gaps"] += 1  # if somebody was owed what is in it, it will be missed
+            if session.of.was_cut_off:
+                session.of.read.update(self._forgotten(item))
             return
         assert isinstance(item, LoggedEvent), item
         of, n = session.of, item.n
@@ -426,6 +436,17 @@ class Names:
             raise Broken(f"{who} begins with {n}, and {of.missing(n - 1)} were not read")
         session.got.append(n)
         of.read.add(n)
+
+    def _is_told_of_log(self, partial: Sequence[Partition]) -> bool:
+        """Whether a confirmation names the log of what is published as one that could not be reached."""
+        logs = {receipt.pubend for receipt in self.receipts}
+        return any(logs.intersection(each.fragment) for each in partial)
+
+    def _forgotten(self, gap: Gap) -> Iterator[int]:
+        """What a gap tells of that was so old that its log had to forget it."""
+        for n in range(1, self._accepted_before(KEPT_S) + 1):
+            if gap.after < self.receipts[n - 1].tick <= gap.upto:
+                yield n
 
     # The end
 

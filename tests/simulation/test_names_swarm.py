@@ -53,6 +53,7 @@ ONCE_FAILED = (
     (5740, FAULTY),
     (7015, FAULTY),
     (8520, FAULTY),
+    (10045, FAULTY),
     (6139, NARROW),
     (6877, NARROW),
 )
