@@ -21,7 +21,8 @@ RUNS_MIN = 6
 #: subscription, receipts that were lost with a session, release behind an unfinished reader, logs never begun, silence
 #: that was taken for acknowledged at a move, places that went with the client that had brought them, a confirmation
 #: that came too soon, what was given up while a subscription moved, partitions that were over and another
-#: that was not, or whose lead had died; pubends that came to rest before everybody was told of all.
+#: that was not, or whose lead had died; pubends that came to rest before everybody was told of all; silence that was
+#: released before its subscriber was told of it.
 ONCE_FAILED = (
     (24, False),
     (26, False),
@@ -51,6 +52,7 @@ ONCE_FAILED = (
     (3001054, True),
     (3001062, True),
     (3001225, True),
+    (11205, True),
 )
 
 

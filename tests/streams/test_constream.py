@@ -198,9 +198,11 @@ class Host:
             label = self.log[tick].event[0] if tick in self.log else -1
             found = [n for n, each in self.subscribers.items() if label in each.labels and each.start < tick]
             assert self.matches.get(tick, []) == found, "the filtering log is precise (I21)"
+        here = [each.position for each in self.subscribers.values() if each.is_connected]
         needed = [each.acknowledged for each in self.subscribers.values() if not self.is_done(each)]
-        least = min([constream.latest_delivered, *needed])
-        assert least <= constream.released <= constream.latest_delivered
+        least = min([constream.latest_delivered, *here, *needed])
+        most = min([constream.latest_delivered, *here])
+        assert least <= constream.released <= most, "nobody's token is older, of those who are here"
         for each in self.subscribers.values():
             unread = [t for t in self.owed(each, constream.handed) if t > each.acknowledged]
             assert not unread or constream.released < unread[0], (
@@ -348,6 +350,22 @@ def test_r1_20_whoever_had_no_match_for_a_while_is_told_silence_and_only_then() 
     assert constream.next_silences(lag=49) == [(1, 0, 50)]
     assert constream.next_silences(lag=0) == []
     assert constream.acknowledge(1, 50), "so that its token does not lag"
+
+
+def test_silence_is_released_when_those_who_are_here_were_told_it() -> None:
+    """If this broker dies now they go elsewhere with their tokens, and nobody there knows that nothing was for them."""
+    knowledge = told((0, 50))
+    constream = Constream(knowledge, 0)
+    for number in (1, 2):
+        constream.install(number, 1, 0)
+    constream.attach(1, 0)
+    stretch = constream.next_stretch(10)
+    assert stretch is not None
+    constream.hand(stretch, [])
+    constream.on_stable(50)
+    assert (constream.released, constream.latest_delivered) == (0, 50)
+    constream.next_silences(lag=0)
+    assert constream.released == 50, "who is away pins no silence"
 
 
 def test_a_disk_that_stands_still_holds_up_the_stream() -> None:

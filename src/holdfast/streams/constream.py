@@ -197,13 +197,21 @@ class Constream:
     @property
     def released(self) -> Tick:
         """The released of a pubend [BZA]: nobody here needs anything at or below it (R1.18)."""
-        passing, attached = self._passing, self._attached
-        needed = [
-            known.told if each in passing else known.released
-            for each, known in self._subscribers.items()
-            if (each not in attached if each in passing else not known.is_done)
-        ]
+        needed = (self._pinned_by(each, known) for each, known in self._subscribers.items())
         return min(self.latest_delivered, min(needed, default=ABSOLUTE))
+
+    def _pinned_by(self, subscriber: int, known: _Subscriber) -> Tick:
+        """Nothing above it goes because of a subscriber.
+
+        Who is done needs no silence. But while it is here it is told of it, and its token is as old as what it was told:
+        elsewhere, without this broker, nobody knows that nothing was for it.
+        """
+        is_here = subscriber in self._attached
+        if subscriber in self._passing:
+            return ABSOLUTE if is_here else known.told
+        if known.is_done:
+            return max(known.told, known.released) if is_here else ABSOLUTE
+        return known.released
 
     def skip(self, subscriber: int, position: Tick) -> Tick:
         """Where a subscriber that stands at a position can go on: nothing was for it in between."""
