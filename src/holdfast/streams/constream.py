@@ -201,10 +201,10 @@ class Constream:
         return min(self.latest_delivered, min(needed, default=ABSOLUTE))
 
     def _pinned_by(self, subscriber: int, known: _Subscriber) -> Tick:
-        """Nothing above it goes because of a subscriber.
+        """Whatever is above it is kept for a subscriber.
 
-        Who is done needs no silence. But while it is here it is told of it, and its token is as old as what it was told:
-        elsewhere, without this broker, nobody knows that nothing was for it.
+        Who is done needs no silence. But while it is here it is told of it, and its token is as old as what it was
+        told: elsewhere, without this broker, nobody knows that nothing was for it.
         """
         is_here = subscriber in self._attached
         if subscriber in self._passing:
