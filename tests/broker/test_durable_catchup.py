@@ -6,9 +6,11 @@ from durable_desk import FAR, OWN, Desk, admitted, followed, items, shop
 
 from by_hand import a_publication, publish
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Credit, Portion
+from holdfast.messages.durable import Credit, Portion, Report
 from holdfast.messages.ticks import ABSOLUTE, Start
-from holdfast.streams.storing import NoteMatches, ReadMatches
+from holdfast.streams.storing import ChopMatches, NoteMatches, ReadMatches
+
+EVENT = a_publication("q", 1)
 
 
 def test_who_was_away_gets_what_it_missed_from_the_filtering_log_and_then_goes_on() -> None:
@@ -55,6 +57,36 @@ def test_what_comes_while_somebody_catches_up_is_told_behind_what_it_missed() ->
     assert desk.got(slow) == [2]
     desk.hold()
     assert desk.got(slow) == [2, 3, 4]
+
+
+def test_who_falls_behind_pins_the_silence_it_was_not_told() -> None:
+    """Its matches are read from where it stands: a log that was chopped above that would be a gap."""
+    desk, left, slow = followed(durable="mine", credit=1)
+    desk.say(left, items(FAR, ABSOLUTE, 100, [(150, EVENT)], 200))
+    desk.acknowledge(slow)
+    desk.say(left, items(FAR, ABSOLUTE, 200, [], 20_000_000))
+    desk.say(left, items(FAR, ABSOLUTE, 20_000_000, [(20_000_001, EVENT)], 20_000_001))
+    desk.wait(SECOND)
+    assert desk.said(left, Report)[-1].released == 150
+    desk.say(slow, Credit(1, 10))
+    assert (desk.got(slow), desk.gaps(slow)) == ([1, 1], [])
+
+
+def test_who_has_acknowledged_all_while_its_matches_are_read_pins_where_it_stands() -> None:
+    desk, left, slow = followed(durable="mine", credit=1)
+    desk.say(left, items(FAR, ABSOLUTE, 100, [(150, EVENT), (160, EVENT)], 200))
+    desk.wait(SECOND)  # the filtering log has it
+    desk.say(slow, Credit(1, 1))
+    desk.acknowledge(slow)
+    desk.hold(ReadMatches)
+    desk.say(left, items(FAR, ABSOLUTE, 200, [], 20_000_000))
+    desk.say(slow, Credit(1, 10))
+    desk.wait(SECOND)
+    assert desk.done_of(ChopMatches) == []
+    desk.hold()
+    assert (desk.got(slow), desk.gaps(slow)) == ([1, 1], [])
+    desk.wait(2 * SECOND)
+    assert [each.through for each in desk.done_of(ChopMatches)] == [20_000_000]
 
 
 def test_a_passing_reader_without_credit_catches_up_by_filtering_again() -> None:

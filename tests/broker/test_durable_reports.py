@@ -136,6 +136,17 @@ def test_a_filtering_log_forgets_what_nobody_here_needs() -> None:
     assert len(desk.done_of(ChopMatches)) == 1, "somebody needs 20,000,001"
 
 
+def test_a_filtering_log_forgets_nothing_before_it_is_on_disk_that_nobody_needs_it() -> None:
+    """A broker that died in between would find its readers where the log does not reach any more."""
+    desk, left, _ = followed(durable="mine")
+    desk.hold(Save)
+    desk.say(left, items(FAR, ABSOLUTE, 100, [], 20_000_000))
+    desk.wait(2 * SECOND)
+    assert desk.take(ChopMatches) == desk.done_of(ChopMatches) == []
+    desk.hold()
+    assert [each.through for each in desk.done_of(ChopMatches)] == [20_000_000]
+
+
 def test_who_has_no_subscribers_any_more_resigns_after_a_while_and_says_so_until_it_is_heard() -> None:
     desk, left, reader = followed()
     desk.say(left, items(FAR, ABSOLUTE, 100, [], 200))

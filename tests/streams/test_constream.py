@@ -22,6 +22,7 @@ WHAT = (
     *("publish",) * 6,
     *("hand",) * 4,
     *("stable", "install", "connect", "connect", "disconnect", "silence", "acknowledge", "answer", "restart"),
+    *("fall behind", "catch up", "catch up"),
 )
 
 
@@ -37,7 +38,7 @@ class Subscriber:
         self.version = version
         self.start = self.position = self.acknowledged = start
         self.events: list[int] = []
-        self.is_connected = False
+        self.is_connected = self.is_attached = False
 
     def tell(self, ticks: Sequence[int], upto: int) -> None:
         for tick in ticks:
@@ -106,8 +107,15 @@ class Host:
             case "connect" if subscriber is not None and not subscriber.is_connected:
                 self.connect(number, subscriber)
             case "disconnect" if subscriber is not None:
-                subscriber.is_connected = False
+                subscriber.is_connected = subscriber.is_attached = False
                 self.constream.detach(number)
+            case "fall behind" if subscriber is not None and subscriber.is_connected:
+                subscriber.is_attached = False
+                self.constream.fall_behind(number, subscriber.position)
+            case "catch up" if (
+                subscriber is not None and subscriber.is_connected and not subscriber.is_attached
+            ):
+                self.catch_up(number, subscriber, b % 3)
             case "silence":
                 for each, after, upto in self.constream.next_silences(b % 5):
                     assert after == self.subscribers[each].position
@@ -136,7 +144,7 @@ class Host:
         ]
         handing = self.constream.hand(stretch, found)
         for number, at in handing.deliveries.items():
-            assert self.subscribers[number].is_connected
+            assert self.subscribers[number].is_attached
             self.subscribers[number].tell([stretch.ticks[i] for i in at], 0)
         for tick, numbers in handing.records:
             if tick not in self.matches:  # B1.5
@@ -148,21 +156,32 @@ class Host:
         self.constream.on_stable(self.constream.handed)
 
     def connect(self, number: int, subscriber: Subscriber) -> None:
-        """Catch up by the filtering log as far as it is stable, and go on with the others in the same step."""
+        """It goes on behind what is known to be silence, with the others at once, or by catching up."""
+        subscriber.is_connected = True
+        subscriber.tell([], self.constream.skip(number, subscriber.position))
+        self.constream.on_told(number, subscriber.position)
+        if not self.attach(number, subscriber):
+            self.constream.fall_behind(number, subscriber.position)
+
+    def attach(self, number: int, subscriber: Subscriber) -> bool:
         stretches = self.constream.attach(number, subscriber.position)
-        if stretches is None:
-            upto = self.constream.latest_delivered
-            missed = [t for t in sorted(self.matches) if subscriber.position < t <= upto]
-            subscriber.tell([t for t in missed if number in self.matches[t]], upto)
-            self.constream.on_told(number, subscriber.position)
-            if subscriber.position < subscriber.start:
-                return
-            stretches = self.constream.attach(number, subscriber.position)
-            assert stretches is not None, "R1.12: it has caught up"
-        for stretch in stretches:
+        for stretch in stretches or ():
             assert stretch.after == subscriber.position
             subscriber.tell(stretch.ticks, stretch.upto)
-        subscriber.is_connected = True
+        subscriber.is_attached = stretches is not None
+        return subscriber.is_attached
+
+    def catch_up(self, number: int, subscriber: Subscriber, limit: int) -> None:
+        """So many matches from the filtering log; then go on with the others in the same step, if that was all."""
+        upto = self.constream.latest_delivered
+        missed = [t for t, found in sorted(self.matches.items()) if number in found]
+        missed = [t for t in missed if subscriber.position < t <= upto]
+        subscriber.tell(missed[:limit], 0)
+        if len(missed) <= limit:
+            subscriber.tell([], upto)
+        self.constream.on_told(number, subscriber.position)
+        is_attached = self.attach(number, subscriber)
+        assert is_attached == (len(missed) <= limit), "R1.12: when it has caught up, and not before"
 
     def acknowledge(self, number: int, subscriber: Subscriber, is_false: bool) -> None:
         if is_false:
@@ -176,7 +195,7 @@ class Host:
         released = {number: self.constream.released_by(number) for number in self.subscribers}
         self.begin()
         for number, subscriber in self.subscribers.items():
-            subscriber.is_connected = False
+            subscriber.is_connected = subscriber.is_attached = False
             matched = max([t for t, found in self.matches.items() if number in found], default=0)
             self.constream.restore(
                 number,
@@ -191,7 +210,7 @@ class Host:
         constream = self.constream
         assert constream.latest_delivered <= constream.handed <= constream.horizon
         for number, each in self.subscribers.items():
-            if each.is_connected:
+            if each.is_attached:
                 assert each.events == self.owed(each, max(each.position, constream.handed))
             assert each.events == self.owed(each, each.position), f"{number} at {each.position}"
         for tick in range(1, constream.latest_delivered + 1):
@@ -294,7 +313,14 @@ class Credulous(Constream):
         return super().acknowledge(subscriber, tick)
 
 
-@pytest.mark.parametrize("kind", [Early, Racing, FromLatestDelivered, AnySilence, Credulous])
+class Gone(Constream):
+    """Whoever falls behind is as good as away, and pins no silence."""
+
+    def fall_behind(self, subscriber: int, position: int) -> None:
+        self.detach(subscriber)
+
+
+@pytest.mark.parametrize("kind", [Early, Racing, FromLatestDelivered, AnySilence, Credulous, Gone])
 def test_a_broken_rule_is_caught(kind: type[Constream]) -> None:
     def fails(seed: int) -> bool:
         try:

@@ -76,6 +76,7 @@ class Constream:
         self._knowledge = knowledge
         self._subscribers: dict[int, _Subscriber] = {}
         self._attached: dict[int, _Subscriber] = {}
+        self._behind: dict[int, Tick] = {}  #: those who are here and catch up, and up to where they were told
         self._passing: set[int] = (
             set()
         )  #: those that are not durable: not logged, and they pin what they have not had
@@ -148,11 +149,18 @@ class Constream:
                 stretches.append(_share(stretch, matches, subscriber, position))
                 position = known.told = stretch.upto
         self._attached[subscriber] = known
+        self._behind.pop(subscriber, None)
         return stretches
+
+    def fall_behind(self, subscriber: int, position: Tick) -> None:
+        """It is here, was told everything up to ``position``, and must catch up from there."""
+        self.detach(subscriber)
+        self._behind[subscriber] = position
 
     def detach(self, subscriber: int) -> None:
         """It has disconnected: from this instant on it must catch up (R1.12)."""
         self._attached.pop(subscriber, None)
+        self._behind.pop(subscriber, None)
         self._ahead.pop(subscriber, None)
 
     def remove(self, subscriber: int) -> None:
@@ -163,9 +171,11 @@ class Constream:
         self._passing.discard(subscriber)
 
     def on_told(self, subscriber: int, tick: Tick) -> None:
-        """A subscriber was told of ticks while it catches up."""
+        """A subscriber was told of ticks while it catches up, or before it does."""
         known = self._subscribers[subscriber]
         known.told = max(known.told, tick)
+        if subscriber in self._behind:
+            self._behind[subscriber] = tick
 
     # Release
 
@@ -200,18 +210,26 @@ class Constream:
         needed = (self._pinned_by(each, known) for each, known in self._subscribers.items())
         return min(self.latest_delivered, min(needed, default=ABSOLUTE))
 
+    def pinning(self) -> list[int]:
+        """For whom ``released`` is no higher; nobody, if everything that is on disk is released."""
+        released = self.released
+        if released == self.latest_delivered:
+            return []
+        return [each for each, known in self._subscribers.items() if self._pinned_by(each, known) == released]
+
     def _pinned_by(self, subscriber: int, known: _Subscriber) -> Tick:
         """Whatever is above it is kept for a subscriber.
 
         Who is done needs no silence. But while it is here it is told of it, and its token is as old as what it was
-        told: elsewhere, without this broker, nobody knows that nothing was for it.
+        told: elsewhere, without this broker, nobody knows that nothing was for it. And here its matches are read from
+        there on, if it is behind.
         """
-        is_here = subscriber in self._attached
+        is_attached = subscriber in self._attached
+        here = known.told if is_attached else self._behind.get(subscriber)
         if subscriber in self._passing:
-            return ABSOLUTE if is_here else known.told
-        if known.is_done:
-            return max(known.told, known.released) if is_here else ABSOLUTE
-        return known.released
+            return ABSOLUTE if is_attached else known.told if here is None else here
+        needed = ABSOLUTE if known.is_done else known.released
+        return needed if here is None else min(needed, max(here, known.acknowledged))
 
     def skip(self, subscriber: int, position: Tick) -> Tick:
         """Where a subscriber that stands at a position can go on: nothing was for it in between."""

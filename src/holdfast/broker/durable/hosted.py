@@ -205,6 +205,7 @@ class Hosted:
 
     def _fall_behind(self, reader: Reader, position: Tick) -> None:
         assert self.constream is not None
+        self.constream.fall_behind(reader.number, position)
         self.catchups[reader.number] = CatchUp(
             position,
             self.constream.start_of(reader.number),
@@ -251,7 +252,6 @@ class Hosted:
         count = affordable(batch, at, reader.credit)
         if count < len(at):
             position = reader.told[self._course.pubend] if not count else ticks[at[count - 1]]
-            self.constream.detach(reader.number)
             self._fall_behind(reader, position)
             at = at[:count]
         if at:

@@ -104,12 +104,8 @@ def _hosted(plane: DurablePlane, course: Course) -> dict[str, Any]:
     """A log that is read here, wherever it is."""
     hosted, constream = course.hosted, course.hosted.constream
     assert constream is not None
-    released = constream.released
-    pinning = [
-        reader
-        for reader in plane.readers.durable.values()
-        if reader.number in constream and constream.released_by(reader.number) == released
-    ]
+    numbers = set(constream.pinning())
+    pinning = [reader for reader in plane.readers.durable.values() if reader.number in numbers]
     return {
         "pubend": course.pubend,
         "stream": course.stream,
@@ -117,7 +113,7 @@ def _hosted(plane: DurablePlane, course: Course) -> dict[str, Any]:
         "problem": hosted.notes.problem,
         "known": course.edge_told(),
         "delivered": constream.latest_delivered,
-        "released": released,
+        "released": constream.released,
         "readers": len(constream),
         "catching_up": len(hosted.catchups),
         "pinned_by": [
