@@ -6,6 +6,7 @@ from itertools import cycle
 
 from holdfast.puppet.run import Result
 from holdfast.scenarios.checkers import check_all
+from holdfast.scenarios.topology import MASTER
 from performances import PAIR, performed
 from simulations import of_kind
 
@@ -41,10 +42,14 @@ def test_a_subscriber_moves_to_another_process_and_one_that_is_killed_there_come
     Crash u2
     Wait 200
     Restart u2
-    Wait 1000
+    Wait 500
+    Subscriber u2 Reconnect On s2
+    Wait 500
     """
     result = performed(DURABLE, script)
     assert kept(result)
+    told = [line["kind"] for line in result.trace if line.get("nodes") == ["u2"] and line["node"] == MASTER]
+    assert told[-2:] == ["disconnect", "reconnect"], "who moves is away for a moment"
     assert {line["tick"] for line in of_kind(result.trace, "deliver", subscription="far")} == {
         line["tick"] for line in of_kind(result.trace, "accepted")
     }

@@ -53,6 +53,7 @@ ONCE_FAILED = (
     (3001062, True),
     (3001225, True),
     (11205, True),
+    (12140, True),
 )
 
 

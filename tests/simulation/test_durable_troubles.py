@@ -182,7 +182,12 @@ def test_the_broker_that_is_left_is_down_and_keeps_the_log_until_it_has_heard_of
 
 def test_a_subscriber_moves_to_and_fro_faster_than_brokers_can_tell_each_other() -> None:
     moves = "".join(f"At {600 + 90 * i} Subscriber u Reconnect On s{i % 3}\n" for i in range(25))
-    assert got_all(steady(moves))
+    done = steady(moves)
+    assert got_all(done)
+    assert [line["kind"] for line in done.trace if line.get("nodes") == ["u"]] == [
+        "disconnect",
+        "reconnect",
+    ] * 25
 
 
 def test_a_subscriber_moves_while_its_new_broker_crashes() -> None:

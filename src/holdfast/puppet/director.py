@@ -101,9 +101,10 @@ class Director:
             case Subscribe(subscription=subscription):
                 self.cast.wishes[name][subscription] = command.line
             case Reconnect(_, site):
-                self._write("reconnect", nodes=[name])
-                if site is not None:
+                if site is not None:  # who moves is away for a moment
+                    self._write("disconnect", nodes=[name])
                     self.cast.move(command, site)
+                self._write("reconnect", nodes=[name])
             case Disconnect():
                 self._write("disconnect", nodes=[name])
         done = self.cast.ask(name, partial(Perform, command.line, None))

@@ -231,6 +231,8 @@ class _Run:
             case Unsubscribe(_, _, subscription):
                 self.world.submit(name, DoUnsubscribe(subscription, ticket))
             case Reconnect(_, site):
+                if site is not None:  # who moves is away for a moment
+                    self._write("disconnect", name)
                 self._write("reconnect", name)
                 broker = None if site is None else self.cast.move(name, site)
                 self.world.submit(name, DoReconnect(ticket, broker))
