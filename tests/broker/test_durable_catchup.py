@@ -7,7 +7,7 @@ from durable_desk import FAR, OWN, Desk, admitted, followed, items, shop
 from by_hand import a_publication, publish
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Credit, Portion, Report
-from holdfast.messages.ticks import ABSOLUTE, Start
+from holdfast.messages.ticks import ABSOLUTE, Nack, Start
 from holdfast.streams.storing import ChopMatches, NoteMatches, ReadMatches
 
 EVENT = a_publication("q", 1)
@@ -87,6 +87,22 @@ def test_who_has_acknowledged_all_while_its_matches_are_read_pins_where_it_stand
     assert (desk.got(slow), desk.gaps(slow)) == ([1, 1], [])
     desk.wait(2 * SECOND)
     assert [each.through for each in desk.done_of(ChopMatches)] == [20_000_000]
+
+
+def test_who_can_take_one_event_only_is_not_asked_for_one_event_at_a_time() -> None:
+    """Where everything is filtered again most of it may be for others (I35)."""
+    desk = Desk(["left"])
+    left = desk.meet("left", FAR)
+    tiny = desk.reader(durable="mine", token={FAR: 0}, credit=1)
+    desk.say(left, admitted(100_000_000), Start(FAR, 100_000_000))
+    lengths = []
+    for _ in range(4):
+        [(after, upto)] = desk.said(left, Nack)[-1].spans
+        lengths.append(upto - after)
+        others = [(after + i, a_publication("q", i, topic="b")) for i in range(1, 16)]
+        desk.say(left, items(FAR, ABSOLUTE, after, others, upto, answers=True))
+    assert (desk.got(tiny), desk.gaps(tiny)) == ([], [])
+    assert lengths == [2_000_000, 4_000_000, 8_000_000, 16_000_000]
 
 
 def test_a_passing_reader_without_credit_catches_up_by_filtering_again() -> None:

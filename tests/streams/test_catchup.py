@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hosting import VERSION, WHAT, Host, Step, drawn, event, filtering_log, run
 from hypothesis import given
@@ -194,12 +196,13 @@ def test_r1_24_a_match_that_was_none_is_silence() -> None:
     assert (stretch.ticks, stretch.upto) == ((), 10)
 
 
-def test_r1_32_ranges_that_are_filtered_again_grow_and_shrink_with_what_is_found() -> None:
-    catch_up, knowledge = CatchUp(0, 10**12, VERSION, window=10), Knowledge("P")
-    reaches = []
-    for found in (0, 0, 50, 50, 7):
-        after, upto = catch_up.next_wanted(knowledge, room=10)[0]
-        reaches.append(upto - after)
+def reaches(room: int, counts: Sequence[int]) -> list[int]:
+    """How far is asked each time, if so many events are found; none of them is for the subscriber."""
+    catch_up, knowledge = CatchUp(0, 10**12, VERSION), Knowledge("P")
+    asked = []
+    for found in counts:
+        after, upto = catch_up.next_wanted(knowledge, room)[0]
+        asked.append(upto - after)
         ticks = range(after + 1, after + 1 + found)
         knowledge.add(Items("P", VERSION, *laid_out([(after, upto)], ticks, [event(t, 0) for t in ticks])))
         while catch_up.position < upto:
@@ -207,7 +210,16 @@ def test_r1_32_ranges_that_are_filtered_again_grow_and_shrink_with_what_is_found
             assert stretch is not None
             none_of_it = Stretch(stretch.after, stretch.after, (), (), stretch.upto)
             catch_up.on_told(none_of_it)  # what was filtered out counts as well
-    assert reaches == [2_000_000, 4_000_000, 8_000_000, 4_000_000, 2_000_000]
+    return asked
+
+
+def test_r1_32_ranges_that_are_filtered_again_grow_and_shrink_with_what_is_found() -> None:
+    assert reaches(10, (0, 0, 50, 50, 7)) == [2_000_000, 4_000_000, 8_000_000, 4_000_000, 2_000_000]
+
+
+def test_r1_32_ranges_grow_again_for_whoever_can_take_one_event_only() -> None:
+    """Seed 600017, tight: they stayed as small as they had become, and silence took longer than it lasted (I35)."""
+    assert reaches(1, (50, 2, 1, 0, 0)) == [2_000_000, 1_000_000, 500_000, 500_000, 1_000_000]
 
 
 SECOND = 1_000_000

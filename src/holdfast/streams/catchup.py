@@ -125,7 +125,7 @@ class CatchUp:
         if self.position >= self._asked_through:
             if self._found > window:
                 self._reach = max(1, self._reach // 2)
-            elif self._found < window // 2:
+            elif 2 * self._found < window:
                 self._reach = min(2 * self._reach, _REACH_MAX)
             self._found = 0
             self._asked_through = min(self._unsure_through, self.position + self._reach)

@@ -34,6 +34,10 @@ __all__ = ["Desk", "Hosted"]
 #: So many events are handed out, or told to one who catches up, at once.
 STRETCH_MAX: Final = 1_000
 
+#: Where everything is filtered again so many are asked for at least, however few its subscriber can take: most may be
+#: for others, and one at a time would never be as fast as they are published (I35).
+LOOKED_AT_MIN: Final = 32
+
 #: So many stretches are remembered, for others who catch up.
 BATCHES_MAX: Final = 8
 
@@ -293,7 +297,8 @@ class Hosted:
             if catchup.wants_reading:
                 self._read(reader, catchup, desk)
                 return False
-            wanted = max(1, reader.credit * CREDIT_BYTES // max(CREDIT_BYTES, knowledge.average_bytes))
+            room = reader.credit if catchup.is_sure else max(LOOKED_AT_MIN, reader.credit)
+            wanted = max(1, room * CREDIT_BYTES // max(CREDIT_BYTES, knowledge.average_bytes))
             self._course.ask(catchup.version, catchup.next_wanted(knowledge, wanted))
             if budget <= 0:
                 return True
