@@ -148,6 +148,9 @@ def everything() -> list[Soaked]:
         Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),
         Soaked("durable networks with faults: exactly once, in order", f"{logged} --faults", 14_000, 140),
         Soaked("durable networks whose subscribers come and go: exactly once, in order", logged, 5_000, 50),
+        Soaked(
+            "and with hardly any room, falling behind all the time", f"{logged} --faults --tight", 4_000, 80
+        ),
         Soaked("many clients under few durable names: one reads, and all of it", names, 4_000, 80),
         Soaked("and with faults: nothing is lost, nothing stays behind", f"{names} --faults", 10_000, 200),
         Soaked(

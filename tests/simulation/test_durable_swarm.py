@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from broken_brokers import Skipping
+from holdfast.broker.broker import Broker
 from holdfast.scenarios.configuration import parse_configuration
 from holdfast.scenarios.script import parse_script
 from holdfast.simulator.durable_scenarios import draw_durable
 from holdfast.simulator.durable_swarm import main, run_durable, run_durable_swarm
+from holdfast.streams.storing import ReadMatches
 from swarm_time import for_seconds
 
 SECONDS = 8.0
@@ -62,6 +65,30 @@ def test_no_seed_breaks_a_promise(faults: bool) -> None:
     report = run_durable_swarm(range(1_000_000), faults=faults, is_time_up=for_seconds(SECONDS, RUNS_MIN))
     assert not report.failures, "\n".join(map(str, report.failures))
     assert report.tally.runs >= RUNS_MIN
+
+
+def test_no_seed_breaks_a_promise_to_whoever_has_hardly_any_room() -> None:
+    report = run_durable_swarm(
+        range(1_000_000), faults=True, tight=True, is_time_up=for_seconds(SECONDS, RUNS_MIN)
+    )
+    assert not report.failures, "\n".join(map(str, report.failures))
+    assert report.tally.runs >= RUNS_MIN
+
+
+@pytest.mark.parametrize("tight", [False, True])
+def test_who_has_hardly_any_room_falls_behind_and_nobody_else_does(tight: bool) -> None:
+    class Counting(Broker):
+        readings = 0
+
+        def step(self, stimulus: Any, now: int) -> list[Any]:
+            effects = super().step(stimulus, now)
+            Counting.readings += sum(isinstance(each, ReadMatches) for each in effects)
+            return effects
+
+    outcome = run_durable(3, faults=False, tight=tight, make_broker=Counting)
+    assert not outcome.violations
+    assert outcome.command.endswith("--tight") == tight
+    assert (Counting.readings > 10) == tight
 
 
 @pytest.mark.parametrize(("seed", "faults"), ONCE_FAILED)

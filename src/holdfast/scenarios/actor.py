@@ -95,10 +95,12 @@ class Actor:
         home: str = "",
         wishes: Sequence[Wish] = (),
         records: Mapping[str, Token] | None = None,
+        buffer: int = BUFFER_ITEMS,
     ) -> None:
         self.name = settings.name
         self._settings = settings
         self._window = settings.unacknowledged_max
+        self._buffer = buffer
         self._core = ClientCore(settings) if membership is None else MemberCore(settings, membership)
         self._is_started = False
         self._home = home  #: of an earlier life; "": it had none
@@ -306,7 +308,7 @@ class Actor:
         self._subscriptions[number] = subscription
         self._records.open(number, wish, token)
         durable = f"{self.name}/{wish.subscription}" if wish.durable else None
-        self._ask(AddSubscription(number, wish.filter, BUFFER_ITEMS, durable, None, token), now, effects)
+        self._ask(AddSubscription(number, wish.filter, self._buffer, durable, None, token), now, effects)
         return number
 
     def _close(self, number: int) -> _Subscription:

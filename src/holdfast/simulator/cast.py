@@ -68,10 +68,12 @@ class Cast:
         others: Mapping[str, Sequence[str]],
         lake: bool,
         relayed_bytes: int | None,
+        buffer: int,
     ) -> None:
         self.configuration = configuration
         self._has_lake = lake
         self._relayed_bytes = relayed_bytes
+        self._buffer = buffer
         self._others = others
         self.trace: list[TraceLine] = []
         self.script_began: Instant | None = None
@@ -143,6 +145,7 @@ class Cast:
                 home=(disk.read(_HOME_FILE) or b"").decode(),
                 wishes=wishes,
                 records=_records(disk, wishes),
+                buffer=self._buffer,
             )
 
         return make

@@ -12,11 +12,12 @@ also with ``holdfast puppet --sim``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
 from holdfast.clock import MILLISECOND
+from holdfast.scenarios.actor import BUFFER_ITEMS
 from holdfast.simulator.world import World
 
 __all__ = ["DurableScenario", "Hazard", "draw_durable"]
@@ -30,6 +31,8 @@ SETTLE_MS: Final = 6_000
 SILENCE_MS: Final = 2_500
 #: Longer than brokers keep what everybody has acknowledged.
 LONG_MS: Final = 12_000
+#: What subscribers have room for that have hardly any.
+BUFFERS: Final = (1, 1, 2, 3, 10)
 ABUNDANCE: Final = 1 << 62  #: bytes of a disk that is not full
 
 _TOPICS: Final = ("orders/eu", "orders/us", "alarms/eu", "alarms/us/east")
@@ -79,10 +82,17 @@ class DurableScenario:
     clock_ms: int  #: by how much clocks are set, all together
     others: Mapping[str, tuple[str, ...]]  #: the brokers a publisher goes to when it loses its own
     lake: bool = False  #: behind every log
+    buffer: int = BUFFER_ITEMS  #: so many events subscribers take, before they have consumed any
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether everybody falls behind all the time."""
+        return self.buffer < BUFFER_ITEMS
 
     def __str__(self) -> str:
         beside = "".join(f"{hazard}\n" for hazard in self.hazards)
         beside += "".join(f"# {name} also goes to {' '.join(each)}\n" for name, each in self.others.items())
+        beside += f"# subscribers take {self.buffer} events at a time\n" if self.is_tight else ""
         return f"# configuration\n{self.configuration}# script\n{beside}{self.script}"
 
     def beside(self, world: World) -> None:
@@ -91,12 +101,13 @@ class DurableScenario:
             hazard.arrange(world)
 
 
-def draw_durable(seed: int, *, faults: bool, lake: bool = False) -> DurableScenario:
+def draw_durable(seed: int, *, faults: bool, lake: bool = False, tight: bool = False) -> DurableScenario:
     """The scenario of a seed; with or without anything breaking, beyond subscribers that come and go.
 
-    With a ``lake`` the same, but logs give up all the earlier.
+    With a ``lake`` the same, but logs give up all the earlier; if ``tight``, subscribers have hardly any room.
     """
-    return _Drawing(seed, faults, lake).scenario()
+    buffer = Random(f"durable {seed}, tight").choice(BUFFERS) if tight else BUFFER_ITEMS
+    return replace(_Drawing(seed, faults, lake).scenario(), buffer=buffer)
 
 
 class _Drawing:

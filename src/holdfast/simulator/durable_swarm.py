@@ -5,7 +5,8 @@ From the command line::
     python -m holdfast.simulator.durable_swarm --seed 17 --faults              one seed, with its transcript
     python -m holdfast.simulator.durable_swarm --seed 17 --count 500 --faults  500 seeds from 17 on, and their counts
 
-With ``--lake`` there is one behind every log, which gives up early: then nobody may miss anything that was owed.
+With ``--lake`` there is one behind every log, which gives up early: then nobody may miss anything that was owed. With
+``--tight`` subscribers take an event or a few at a time, so that they fall behind and catch up over and over.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from math import inf
 from traceback import format_exception
 from typing import Final
@@ -77,6 +79,7 @@ class Outcome:
     def command(self) -> str:
         """The line that repeats it."""
         options = " --faults" * self.faults + " --lake" * self.scenario.lake
+        options += " --tight" * self.scenario.is_tight
         return f"python -m holdfast.simulator.durable_swarm --seed {self.seed}{options}"
 
     def __str__(self) -> str:
@@ -105,12 +108,13 @@ def run_durable(
     *,
     faults: bool,
     lake: bool = False,
+    tight: bool = False,
     make_broker: MakeBroker = Broker,
     oracle: DurableOracle | None = None,
     wire: bool | None = None,
 ) -> Outcome:
     """Draw, run and judge one scenario. ``wire`` is the seed's own choice unless given."""
-    scenario = draw_durable(seed, faults=faults, lake=lake)
+    scenario = draw_durable(seed, faults=faults, lake=lake, tight=tight)
     configuration = parse_configuration(scenario.configuration, "configuration")
     script = parse_script(scenario.script, "script", configuration)
     watching = oracle or DurableOracle()
@@ -125,6 +129,7 @@ def run_durable(
             beside=scenario.beside,
             others=scenario.others,
             lake=lake,
+            buffer=scenario.buffer,
         )
     except Exception as error:  # whatever a core lets escape is a bug, and the seed must be told
         escaped = Violation("crash", "".join(format_exception(error)))
@@ -136,8 +141,9 @@ def run_durable(
 def judge(trace: Sequence[TraceLine], scenario: DurableScenario) -> list[Violation]:
     """What the trace says of a run; a disk that has no room is a reason to refuse, and no other is."""
     retain = inf if scenario.retain_ms is None or scenario.lake else scenario.retain_ms / 1000
+    slow = {line["subscriber"] for line in trace if line["kind"] == "subscribe" and scenario.is_tight}
     found = [
-        *check_all(trace, retain_seconds=retain, clock_seconds=scenario.clock_ms / 1000),
+        *check_all(trace, retain_seconds=retain, clock_seconds=scenario.clock_ms / 1000, slow=slow),
         *stuck(trace),
     ]
     if scenario.hazards:
@@ -168,13 +174,14 @@ def run_durable_swarm(
     *,
     faults: bool,
     lake: bool = False,
+    tight: bool = False,
     is_time_up: Callable[[], bool] = lambda: False,
     make_broker: MakeBroker = Broker,
 ) -> Report:
     """Run seeds until there are no more, or the clock given in says so."""
     report = Report()
     for seed in seeds_until(seeds, is_time_up):
-        report.add(run_durable(seed, faults=faults, lake=lake, make_broker=make_broker))
+        report.add(run_durable(seed, faults=faults, lake=lake, tight=tight, make_broker=make_broker))
     return report
 
 
@@ -183,15 +190,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = swarm_parser("holdfast.simulator.durable_swarm", "Simulated durable networks.")
     parser.add_argument("--faults", action="store_true", help="let things break")
     parser.add_argument("--lake", action="store_true", help="with a lake behind every log")
+    parser.add_argument("--tight", action="store_true", help="with subscribers that have hardly any room")
     options = parser.parse_args(arguments)
+    run = partial(run_durable, faults=options.faults, lake=options.lake, tight=options.tight)
     if options.count == 1:
         watching = DurableOracle(lines_max=LINES_MAX)
-        outcome = run_durable(options.seed, faults=options.faults, lake=options.lake, oracle=watching)
+        outcome = run(options.seed, oracle=watching)
         sys.stdout.write(f"{watching}{outcome}\n")
         return 1 if outcome.violations else 0
     report = Report()
     for seed in seeds_of(options):
-        outcome = run_durable(seed, faults=options.faults, lake=options.lake)
+        outcome = run(seed)
         report.add(outcome)
         if outcome.violations:
             sys.stdout.write(f"{outcome}\n")

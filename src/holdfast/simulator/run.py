@@ -19,6 +19,7 @@ from holdfast.broker.input import Expel as ExpelNode
 from holdfast.broker.input import Stop
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.errors import HoldfastError
+from holdfast.scenarios.actor import BUFFER_ITEMS
 from holdfast.scenarios.actor_commands import (
     DoDisconnect,
     DoLeave,
@@ -99,13 +100,15 @@ def simulate(
     others: Mapping[str, Sequence[str]] = MappingProxyType({}),
     lake: bool = False,
     relayed_bytes: int | None = None,
+    buffer: int = BUFFER_ITEMS,
 ) -> Result:
     """Run a scenario from beginning to end.
 
     ``wire``: every message travels as the bytes of its frame. ``beside`` is called when the script begins, and may have
     things happen in the world at their time. ``others`` are brokers that publishers go to, one after the other, when
     they lose their own. With a ``lake`` what logs give up is read there: what no script can say. ``relayed_bytes``, if
-    given, is what may be on its way between two brokers of a reliable stream.
+    given, is what may be on its way between two brokers of a reliable stream. ``buffer``: so many events wait for a
+    subscriber's application, and no more are sent to it.
 
     :raises NotConnected: if the network does not come up.
     """
@@ -117,6 +120,7 @@ def simulate(
         others=others,
         lake=lake,
         relayed_bytes=relayed_bytes,
+        buffer=buffer,
     )
     return _Run(cast, script, beside).play(transcript)
 
