@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from durable_desk import FAR, OWN, Desk, admitted, followed, items, shop
+from collections import Counter
+from dataclasses import replace
+
+from durable_desk import FAR, ORDERS, OWN, Desk, admitted, followed, items, shop
 
 from by_hand import a_publication, publish
 from holdfast.clock import SECOND
@@ -124,6 +127,24 @@ def test_a_passing_reader_that_was_lost_for_a_moment_goes_on_where_it_was() -> N
     desk.subscribe(reader, "u", token={OWN: last})
     assert desk.got(reader) == [3]
     assert desk.gaps(reader) == []
+
+
+def test_a_pubend_with_much_to_tell_does_not_keep_the_room_of_the_others() -> None:
+    """Credit is the subscriber's, and its pubends have it in turn (I35)."""
+    desk = Desk(streams=[replace(ORDERS, pubends=3)])
+    slow = desk.reader(durable="mine", credit=1)
+    for name in "pqrst":
+        desk.publisher(name, *range(1, 11))
+    desk.wait(SECOND)
+    busy = {course.pubend for course in desk.plane.courses.values() if course.knowledge.average_bytes}
+    assert len(busy) > 1
+    for _ in range(19):
+        desk.say(slow, Credit(1, 1))
+    portions = [each for each in desk.said(slow, Portion) if each.at]
+    counts = Counter(each.pubend for each in portions)
+    assert sum(counts.values()) == 20
+    assert counts.keys() == busy
+    assert max(counts.values()) - min(counts.values()) <= 1
 
 
 def test_each_that_is_behind_has_a_stream_of_its_own_in_each_pubend_and_none_when_it_has_caught_up() -> None:

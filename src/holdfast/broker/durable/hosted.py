@@ -34,9 +34,9 @@ __all__ = ["Desk", "Hosted"]
 #: So many events are handed out, or told to one who catches up, at once.
 STRETCH_MAX: Final = 1_000
 
-#: Where everything is filtered again so many are asked for at least, however few its subscriber can take: most may be
-#: for others, and one at a time would never be as fast as they are published (I35).
-LOOKED_AT_MIN: Final = 32
+#: So many events are asked for at least, however few a subscriber can take: one at a time, each would wait for its
+#: pubend; and where everything is filtered again most may be for others (I35).
+ASKED_MIN: Final = 32
 
 #: So many stretches are remembered, for others who catch up.
 BATCHES_MAX: Final = 8
@@ -297,7 +297,7 @@ class Hosted:
             if catchup.wants_reading:
                 self._read(reader, catchup, desk)
                 return False
-            room = reader.credit if catchup.is_sure else max(LOOKED_AT_MIN, reader.credit)
+            room = max(ASKED_MIN, reader.credit)
             wanted = max(1, room * CREDIT_BYTES // max(CREDIT_BYTES, knowledge.average_bytes))
             self._course.ask(catchup.version, catchup.next_wanted(knowledge, wanted))
             if budget <= 0:
@@ -394,7 +394,9 @@ class Hosted:
         if told is None or reader.connection is None or (upto <= told and not lost_through):
             return
         reader.told[pubend] = max(told, upto)
-        reader.credit -= cost_of(batch, at)
+        if at:
+            reader.credit -= cost_of(batch, at)
+            reader.served = pubend
         portion = Portion(
             reader.subscription, pubend, self.incarnation, batch, ticks, at, upto, lost_through, reason
         )

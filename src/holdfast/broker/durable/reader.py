@@ -29,6 +29,7 @@ class Reader:
     port: ClientPort | None = None  #: who reads it now
     subscription: int = 0  #: what that client calls it
     credit: int = 0  #: how many events more it has room for
+    served: str = ""  #: the pubend whose events it was sent last
     start: Tick | None = None  #: where it is to begin, if it began here; None: when it is confirmed
     resume: Resume | None = None  #: how its client wants to go on, until it does
     presented: Resume | None = None  #: how that says itself that it stands

@@ -324,9 +324,11 @@ class Readers:
         reader = self.of(port, subscription)
         if reader is not None:
             reader.credit += count
-            for course in self._network.courses_for(reader.filter):
-                if reader.number in course.hosted.catchups:
-                    self._network.touch(course)
+            courses = self._network.courses_for(reader.filter)
+            behind = [course for course in courses if reader.number in course.hosted.catchups]
+            # One may have enough to tell for all the room there is: the next is the first now.
+            for course in sorted(behind, key=lambda course: (course.pubend <= reader.served, course.pubend)):
+                self._network.touch(course)
 
     def acknowledge(self, port: ClientPort, message: Acknowledge) -> None:
         """A client has consumed something."""
