@@ -38,7 +38,7 @@ RATE = 200  #: events per second, of all publishers
 #: Seconds for which a broker is down: a moment, or longer than it takes to be missed.
 PAUSES = (0.0, 0.1, 0.5, 4.0)
 #: Events a subscriber has room for.
-ROOMS = (1000, 1000, 1000, 50, 5, 1, 1000)
+ROOMS = (1000, 1000, 1000, 50, 10)
 
 STREAMS = """
 [[stream]]

@@ -51,7 +51,7 @@ PLANTED: dict[str, Callable[[list[LoggedEvent]], list[LoggedEvent]]] = {
 
 
 def reader(given: list[LoggedEvent], *gaps: Gap) -> Reader:
-    return Reader("u", "orders/#", "stay", False, "shb1", given, list(gaps))
+    return Reader("u", "orders/#", "stay", False, "shb1", 1000, given, list(gaps))
 
 
 @pytest.mark.parametrize("problem", PLANTED)

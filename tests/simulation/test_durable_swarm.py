@@ -55,6 +55,7 @@ ONCE_FAILED = (
     (3001054, True),
     (3001062, True),
     (3001225, True),
+    (1132, True),
     (11205, True),
     (12140, True),
 )

@@ -257,6 +257,8 @@ class Actor:
                 self._reading.go_on(now, self._core, effects)  # what came before it is handed over before it
                 wish = self._subscriptions[number].wish
                 effects.append(upgraded(self.name, wish, cleared, partial))
+            case Ousted(number, reason) if not self._subscriptions[number].is_ending:
+                self._come_back(number, reason, now, effects)
             case SubscriptionRefused(number, problem) | Ousted(number, problem):
                 refused = self._close(number)
                 effects.append(Log("error", f"{refused.wish.subscription} is refused: {problem}", {}))
@@ -310,6 +312,17 @@ class Actor:
         durable = f"{self.name}/{wish.subscription}" if wish.durable else None
         self._ask(AddSubscription(number, wish.filter, self._buffer, durable, None, token), now, effects)
         return number
+
+    def _come_back(self, number: int, reason: str, now: Instant, effects: list[Any]) -> None:
+        """Nobody else reads under our names: it was begun at two brokers, and goes on from where we stand."""
+        subscription = self._subscriptions[number].wish.subscription
+        self._tokens |= {
+            name: token for name, token in self._records.tokens().items() if name == subscription
+        }
+        self._reading.forget(number)
+        ousted = self._close(number)
+        effects.append(Log("info", f"{subscription} is ousted, and comes back: {reason}", {}))
+        self._subscribe(ousted.wish, ousted.ticket, now, effects)
 
     def _close(self, number: int) -> _Subscription:
         self._records.close(number)
