@@ -12,8 +12,10 @@ import pytest
 
 from durable_runs import Run, chain, run
 from holdfast.clock import MILLISECOND
+from holdfast.scenarios.actor import BUFFER_ITEMS
 from holdfast.simulator.durable_scenarios import Hazard
 from holdfast.simulator.world import World
+from holdfast.streams.knowledge import VERSIONS_MAX
 
 #: A publisher at one end of three brokers, a subscriber at the other.
 ROW = chain(3, ("p", "publisher", 0), ("u", "subscriber", 2))
@@ -135,6 +137,27 @@ def test_a_subscriber_that_crashes_over_and_over_goes_on_from_its_record(offset:
         f"At {at + offset} Crash u\nAt {at + offset + 40} Restart u\n" for at in range(600, 2600, 150)
     )
     assert got_all(steady(crashes))
+
+
+def test_b1_2_who_is_slow_catches_up_though_very_many_have_subscribed_since() -> None:
+    """Each of them is a version, and no more than ``VERSIONS_MAX`` are told apart: it was asked for again for ever."""
+    newcomers = [f"v{i}" for i in range(VERSIONS_MAX + 6)]
+    configuration = chain(
+        2, ("p", "publisher", 0), ("u", "subscriber", 1), *((name, "subscriber", 1) for name in newcomers)
+    )
+    come = "".join(f"At {2500 + 150 * i} Subscriber {v} Subscribe {v}\n" for i, v in enumerate(newcomers))
+    end = 2500 + 150 * len(newcomers)
+    done = run(
+        configuration,
+        f"""Subscriber u Subscribe a As mine
+        Slow u {end - 500}
+        At 500 Publisher p Publish {BUFFER_ITEMS + 200} Ontopic a Interval 1
+        At 2000 Publisher p Publish {end // 50} Ontopic z Interval 50
+        {come}At {end} Slow u 0
+        Wait {end + 1000}
+        {END}""",
+    )
+    assert done.got("mine") == list(range(1, BUFFER_ITEMS + 201))
 
 
 def test_a_subscriber_leaves_again_while_it_catches_up() -> None:

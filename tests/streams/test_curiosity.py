@@ -14,7 +14,7 @@ from holdfast.intervals import Intervals, Span
 from holdfast.messages.publications import Publication
 from holdfast.messages.ticks import ABSOLUTE, Items, Lost, Nack
 from holdfast.streams.curiosity import Answer, Curiosity, Wish
-from holdfast.streams.knowledge import Knowledge
+from holdfast.streams.knowledge import VERSIONS_MAX, Knowledge
 from holdfast.streams.tick import checked, laid_out
 
 LAST: Final = 40
@@ -134,6 +134,28 @@ def test_b1_2_silence_that_does_not_cover_the_asker_is_no_answer() -> None:
     assert exchange(asks, log, limit=10, window=10)["b", 2] == set(range(1, 11))
     with pytest.raises(AssertionError, match="4 is hidden"):
         exchange(asks, Log({4}, 0), limit=10, window=10, kind=Credulous)
+
+
+def test_b1_2_what_was_wanted_before_all_versions_that_are_told_apart_is_asked_for_under_the_first_of_these() -> (
+    None
+):
+    """Silence under an older one would not be kept, and be asked for again for ever."""
+    curiosity, knowledge = Curiosity("P", repeat_ns=100), Knowledge("P")
+    versions = range(10, 10 + 2 * VERSIONS_MAX)
+    for version in versions:
+        knowledge.add_silence(version, version + 1, version)
+    oldest = versions[-VERSIONS_MAX + 1]  # the last of the sets is for raw
+    for wanted_in in (1, oldest - 1, oldest):
+        knowledge.forget(5)
+        curiosity.ask(None, [(0, 5)], wanted_in)
+        [nack] = curiosity.next_nacks(knowledge, now=0)
+        assert nack.version == oldest
+        silence = Items("P", nack.version, [0], [5], [None], answers=True)
+        knowledge.add(silence)
+        curiosity.on_items(silence)
+        assert not knowledge.holes(0, 5, wanted_in)
+        assert not curiosity.answers(knowledge, limit=1)
+        assert curiosity.wanted(None) == []
 
 
 def test_r1_4_a_nack_for_a_later_version_stands_for_the_earlier_ones() -> None:

@@ -220,11 +220,12 @@ class Curiosity:
             if not holes:
                 continue
             wanted.fresh.remove_all(holes)
+            under = knowledge.asked_under(version)
             for asked_for, asked in self._asked.items():
-                if asked_for >= version:
+                if asked_for >= under:
                     holes = asked.gaps_all(holes)
-            self._asked.setdefault(version, Intervals()).add_all(holes)
-            nacks.setdefault(version, Intervals()).add_all(holes)
+            self._asked.setdefault(under, Intervals()).add_all(holes)
+            nacks.setdefault(under, Intervals()).add_all(holes)
         found = [Nack(self.pubend, version, list(spans)) for version, spans in nacks.items() if spans]
         self._log.extend((now, nack.version, nack.spans) for nack in found)
         return found

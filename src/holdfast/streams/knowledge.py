@@ -23,7 +23,7 @@ from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items, Lost, Tick, Version
 
 __all__ = ["KEEPING_BYTES", "RANGES_MAX", "VERSIONS_MAX", "Contradiction", "Knowledge"]
 
-#: So many versions are told apart; what was silent under older ones only is Q again.
+#: So many versions are told apart; what was silent under older ones only is Q again, and asked for under a later one.
 VERSIONS_MAX: Final = 64
 
 #: So many ranges a version has after ``trim``.
@@ -210,6 +210,10 @@ class Knowledge:
     def known(self, version: Version = ABSOLUTE) -> Intervals:
         """What is not Q for somebody who wants what was wanted in a version; not to be changed."""
         return self._known[self._versions[bisect_left(self._versions, version)]]
+
+    def asked_under(self, version: Version) -> Version:
+        """Under which version to ask for what is Q in one: silence under an older one than all of ours is not kept."""
+        return version if len(self._versions) < VERSIONS_MAX else max(version, self._versions[0])
 
     def doubt_horizon(self, after: Tick, version: Version = ABSOLUTE) -> Tick:
         """The highest tick such that nothing in (after, it] is Q (R1.18)."""
