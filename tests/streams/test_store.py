@@ -388,6 +388,22 @@ def test_at_start_come_all_events_above_the_marks_and_about_the_last_few(
         assert bench.recovered.logs[PUBEND].tail[-1][1] == publication(2_000)
 
 
+def test_however_many_events_are_recent_and_wherever_segments_end_a_log_is_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the last segments have just so many: a broker could not be started."""
+    bench = Bench(LogSettings(300, retired_bytes=100))
+    for tick in range(1, 61):
+        bench.append([tick])
+    bench.save(Change(PUBENDS, PUBEND, row(60)))
+    for recent in range(70):
+        monkeypatch.setattr(store_events, "RECENT_EVENTS", recent)
+        bench.crash()
+        found = [tick for tick, _ in bench.recovered.logs[PUBEND].tail]
+        assert found == [*range(61 - len(found), 61)]
+        assert min(recent, 60) <= len(found) <= recent + 10
+
+
 def test_a_row_that_cannot_be_read_is_named() -> None:
     bench = Bench()
     bench.tables.apply([Change(PUBENDS, "p@b/0", b"\xc1")])

@@ -226,7 +226,8 @@ def _recent(view: LogView) -> Tick:
         if segment.records > events or segment.size > size:
             entries = len(segment.firsts)
             share = min(events / max(1, segment.records), size / segment.size)
-            return segment.firsts[entries - ceil(share * entries)] - 1 if entries else segment.last
+            first = entries - ceil(share * entries)
+            return segment.firsts[first] - 1 if first < entries else segment.last
         events -= segment.records
         size -= segment.size
     return view.chopped
