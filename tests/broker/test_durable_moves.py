@@ -6,12 +6,14 @@ Either end of a move is the broker under test; the other is its neighbour left.
 from __future__ import annotations
 
 import pytest
-from durable_desk import OWN, Desk, shop
+from durable_desk import FAR, OWN, Desk, admitted, shop
 
 from by_hand import a_publication, publish
+from holdfast.broker.durable.names import pubend_filter
 from holdfast.broker.durable.records import READERS
 from holdfast.clock import SECOND
 from holdfast.messages.durable import (
+    Admit,
     Admitted,
     Fetch,
     Fetched,
@@ -23,6 +25,7 @@ from holdfast.messages.durable import (
     Stand,
 )
 from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Subscribe, Unsubscribe
+from holdfast.messages.ticks import Start
 from holdfast.streams.storing import ChopMatches, Save
 
 EVENT = a_publication("q", 1)
@@ -147,6 +150,23 @@ def test_who_has_gone_again_meanwhile_takes_nothing_over() -> None:
     desk.wait(SECOND)
     assert desk.rows(READERS) == []
     assert desk.said(left, Moved) == []
+
+
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_so_it_is_in_a_pubend_that_is_heard_of_only_when_its_client_has_left(is_restarted: bool) -> None:
+    desk, left, _ = at_left(1)
+    reader = desk.reader(durable="mine")
+    desk.say(left, fetched(**{FAR: Stand(50, 100, 100)}))
+    desk.lose(reader)
+    if is_restarted:
+        desk.restart()
+        left = desk.meet("left", incarnation=2)
+    desk.tell(left, "left", str(pubend_filter(FAR)), incarnation=1 + is_restarted)
+    assert {each.since for each in desk.said(left, Admit)} == {100}
+    desk.say(left, admitted(100, created=20), Start(FAR, 120))
+    reader = desk.reader(incarnation=2, durable="mine")
+    desk.wait(3 * SECOND)
+    assert desk.place(reader, FAR) == 100
 
 
 def taken_over() -> tuple[Desk, int, int]:

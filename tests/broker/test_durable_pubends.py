@@ -6,6 +6,7 @@ import pytest
 from durable_desk import FAR, OWN, Desk, admitted, followed, items
 
 from by_hand import a_publication, publish
+from holdfast.broker.durable.greeting import AGREED_MAX
 from holdfast.broker.durable.names import pubend_filter
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Admit, Portion, Report
@@ -30,10 +31,12 @@ def test_a_pubend_elsewhere_that_comes_later_is_asked_for_all_it_has() -> None:
     desk = Desk(["left"])
     left = desk.meet("left")
     reader = desk.reader(durable="mine")
+    confirmed = desk.clock
     desk.tell(left, "left", str(pubend_filter(FAR)))
-    assert desk.said(left, Admit) == [Admit("left", "b", FAR, 0)]
-    desk.say(left, admitted(100, created=100), Start(FAR, 100))
-    desk.say(left, items(FAR, ABSOLUTE, 100, [(150, EVENT)], 200))
+    assert desk.said(left, Admit) == [Admit("left", "b", FAR, confirmed - AGREED_MAX)]
+    new = desk.clock
+    desk.say(left, admitted(new, created=new), Start(FAR, new))
+    desk.say(left, items(FAR, ABSOLUTE, new, [(new + 50, EVENT)], new + 100))
     assert desk.got(reader) == [1]
     assert desk.gaps(reader) == []
 
@@ -44,8 +47,9 @@ def test_what_it_had_before_it_admitted_us_is_made_up_for() -> None:
     left = desk.meet("left")
     reader = desk.reader(durable="mine")
     desk.tell(left, "left", str(pubend_filter(FAR)))
-    desk.say(left, admitted(100, created=50), Start(FAR, 100))
-    desk.say(left, items(FAR, ABSOLUTE, 50, [(60, EVENT)], 100, answers=True))
+    new = desk.clock
+    desk.say(left, admitted(new + 50, created=new), Start(FAR, new + 50))
+    desk.say(left, items(FAR, ABSOLUTE, new, [(new + 10, EVENT)], new + 50, answers=True))
     assert desk.got(reader) == [1]
     assert desk.gaps(reader) == []
 
@@ -120,6 +124,27 @@ def test_when_it_answers_what_may_be_missing_is_told_as_a_gap_and_the_subscripti
     assert desk.said(reader, Upgraded) == [Upgraded(confirmed.subscription, confirmed.partial, ())]
     desk.say(left, items(FAR, ABSOLUTE, asked.since, [(asked.since + 5, EVENT)], asked.since + 9))
     assert desk.got(reader) == [1]
+
+
+@pytest.mark.parametrize("older_s", [30, 3600])
+def test_one_that_was_there_before_and_could_not_be_heard_of_is_not_read_from_its_beginning(
+    older_s: int,
+) -> None:
+    """B1.11; one that seems less than a minute older than the subscription may be new, by another clock."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    reader = desk.reader(durable="mine")
+    confirmed = desk.clock
+    desk.wait(3 * SECOND)
+    desk.tell(left, "left", str(pubend_filter(FAR)))
+    asked, created = confirmed - AGREED_MAX, desk.clock - older_s * SECOND // 1_000
+    assert desk.said(left, Admit)[-1].since == asked
+    desk.say(left, admitted(max(asked, created), created=created), Start(FAR, desk.clock))
+    begins, reasons = (created, []) if older_s < 60 else (asked, [(FAR, "could not be reached")])
+    assert desk.gaps(reader) == reasons
+    event = begins + 1, EVENT
+    desk.say(left, items(FAR, ABSOLUTE, begins, [event], desk.clock, answers=True))
+    assert desk.events(reader) == [event]
 
 
 def test_who_reconnects_after_it_has_answered_is_confirmed_with_it() -> None:

@@ -239,6 +239,37 @@ def test_a_pubend_that_came_while_a_subscriber_was_away_is_read_from_its_beginni
     assert not done.gaps("mine")
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_who_subscribes_where_a_pubend_cannot_be_heard_of_is_not_told_all_it_ever_had(durable: bool) -> None:
+    """B1.11: it is confirmed in part, and what there was before is a gap; "now" is not the beginning of the log."""
+    done = run(
+        chain(3, ("p", "publisher", 0), ("v", "subscriber", 1), ("u", "subscriber", 2)),
+        f"""Subscriber v Subscribe a As hers Durable
+        Wait 1000
+        Subscriber v Disconnect
+        Publisher p Publish 20 Ontopic a Interval 10
+        Wait 100000
+        Cut b0 b1
+        Crash b2
+        Crash b1
+        Wait 1000
+        Restart b1
+        Restart b2
+        Wait 2000
+        {MINE if durable else MINE.replace(" Durable", "")}Wait 5000
+        Publisher p Publish 5 Ontopic a Interval 10
+        Heal b0 b1
+        Wait 5000
+        Publisher p Publish 5 Ontopic a Interval 10
+        Wait 3000
+        Subscriber v Reconnect
+        {END}""",
+    )
+    assert done.got("hers") == list(range(1, 31))
+    assert done.got("mine") == list(range(21, 31))
+    assert [gap["reason"] for gap in done.gaps("mine")] == ["could not be reached"]
+
+
 def test_a_pubend_that_came_while_a_subscriber_was_away_is_read_at_another_broker_too() -> None:
     done = run(
         ROW,

@@ -29,6 +29,9 @@ __all__ = ["ADMIT_WITHIN_NS", "Greeting"]
 #: Clocks of two brokers differ by less, mostly: what they disagree on is told as a gap.
 SKEW_MAX: Final = 5 * SECOND // 1_000
 
+#: And by less than this where they are as they should be: a pubend that seems older was there before.
+AGREED_MAX: Final = 60 * SECOND // 1_000
+
 #: Why something may be missing before the first event of a pubend.
 UNREACHED: Final = "could not be reached"
 
@@ -86,6 +89,16 @@ class Greeting:
         elif reader.number not in hosted.constream:
             reader.awaited[course.pubend] = since
             self._admit(reader, course)
+
+    def meet_late(self, reader: Reader, course: Course) -> None:
+        """A pubend has become known. A new one is read from its first event on, whatever clocks show.
+
+        One that was there before, and could not be heard of, is read from when the subscription was made (B1.11).
+        """
+        since = self._since(reader, course)
+        if since is None and reader.is_greeted and reader.start is None:
+            since = min(reader.confirmed_on, reader.born[0] or reader.confirmed_on) - AGREED_MAX
+        self.meet(reader, course, max(ORIGIN, since or ORIGIN))
 
     def _since(self, reader: Reader, course: Course) -> Tick | None:
         resume = reader.resume
@@ -254,9 +267,11 @@ class Greeting:
             return
         released = constream.released_by(reader.number)
         absent = reader.absent.pop(course.pubend, None)
-        if absent is not None:
+        presented = None if reader.presented is None else consumed_in(reader.presented, course.pubend)
+        if absent is not None or (presented is None and released > course.hosted.created):
             reader.told[course.pubend] = ORIGIN
             course.hosted.tell_gap(reader, released, UNREACHED, self._audience)
+        if absent is not None:
             self._say_upgraded(reader, (absent,))
         course.hosted.start(reader, released, released, self._audience)
         self._network.touch(course)

@@ -111,10 +111,10 @@ class Letters:
     # Admission
 
     def on_new(self, course: Course) -> None:
-        """A pubend has become known: whoever had subscribed before is to have all of it (B1.11)."""
+        """A pubend has become known to whoever had subscribed before."""
         for reader in list(self._plane.readers.audience.readers.values()):
             if reader.is_confirmed and course in self._plane.courses_for(reader.filter):
-                self._plane.readers.greeting.meet(reader, course, ORIGIN)
+                self._plane.readers.greeting.meet_late(reader, course)
 
     def admit(self, course: Course, since: Tick | None) -> None:
         """Ask a pubend to wait for us."""

@@ -1,11 +1,10 @@
 """A gap is told only where something may be gone [I16, I17, R1.14].
 
-To a durable subscription: what a policy released early, to somebody who had been away, or is slow (who is current never
-has a gap);
-what an unreachable pubend had before the subscription came to know it (B1.11); and what is older than the subscription,
-if its broker was behind. A subscriber's record is never older than what it acknowledged, so that a gap of what
-everybody had acknowledged means that release has passed somebody. A subscription that is not kept may have a gap
-whenever its session was lost.
+To a durable subscription: what a policy released early, to somebody who had been away, or is slow (who is current
+never has a gap); what an unreachable pubend had before the subscription came to know it (B1.11); and what is older
+than the subscription, if its broker was behind, or had not been heard of when everybody else had it. A subscriber's
+record is never older than what it acknowledged, so that another gap of what everybody had acknowledged means that
+release has passed somebody. A subscription that is not kept may have a gap whenever its session was lost.
 """
 
 from __future__ import annotations
@@ -79,13 +78,14 @@ def _is_new_pubend(history: History, stream: Stream, gap: TraceLine) -> bool:
 
 
 def _is_from_before(history: History, stream: Stream, gap: TraceLine) -> bool:
-    """Whether it was all released early before there was the subscription, whose broker was behind by so much.
+    """Whether it was all released before there was the subscription, whose broker was behind, or had not been heard of.
 
     So it is if a later event of the pubend is older than the subscription, too.
     """
     confirmed = [line["t"] for line in history.asking[stream.key] if line["kind"] == "subscribed"]
     later = history.log.within(stream.pubend, gap["upto"], INT_MAX)
-    return gap["reason"] in EARLY and any(published["t"] < min(confirmed) for _, published in later)
+    is_released = gap["reason"] in (*EARLY, "acknowledged")
+    return is_released and any(published["t"] < min(confirmed) for _, published in later)
 
 
 def _was_away(history: History, stream: Stream, gap: TraceLine) -> bool:
