@@ -151,6 +151,8 @@ def everything() -> list[Soaked]:
         Soaked(
             "and with hardly any room, falling behind all the time", f"{logged} --faults --tight", 4_000, 80
         ),
+        Soaked("and under limits that are drawn small", "tests/cramped.py --faults", 4_000, 80),
+        Soaked("and both", "tests/cramped.py --faults --tight", 4_000, 80),
         Soaked("many clients under few durable names: one reads, and all of it", names, 4_000, 80),
         Soaked("and with faults: nothing is lost, nothing stays behind", f"{names} --faults", 10_000, 200),
         Soaked(
