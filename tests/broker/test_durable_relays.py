@@ -271,3 +271,33 @@ def test_who_reads_no_more_lets_the_pubend_go_when_it_hears_of_it_next() -> None
     desk.say(reader, Unsubscribe(desk.said(reader, Confirmed)[0].subscription))
     desk.say(left, items(FAR, ABSOLUTE, 100, [], 200))
     assert desk.said(left, Unfollow) == [Unfollow(FAR)]
+
+
+# Versions
+
+
+def test_versions_are_told_apart_no_longer_than_somebody_waits_for_what_is_between_them() -> None:
+    """Every fact is noted for each: where many had come one by one, an event took four times as long."""
+    desk, left, _ = followed()
+    at, counts = 100, []
+    for i in range(20):
+        desk.reader(f"v{i}", f"b{i}")
+        desk.say(left, items(FAR, desk.plane.following.version, at, [], at + 10))
+        at += 10
+        counts.append(len(desk.course(FAR).knowledge._versions))
+    assert max(counts) <= 3
+
+
+def test_a_version_that_a_follower_has_asked_for_is_told_apart_until_it_is_answered() -> None:
+    desk, left, right = relay()
+    version = desk.plane.following.version
+    desk.say(right, Nack(FAR, 1, [(0, 50)]))
+    [(asked_under, _)] = asked(desk, left)
+    assert asked_under == version
+    desk.reader("v", "b")
+    desk.say(right, Wants(2))
+    desk.say(left, items(FAR, version, 0, [], 30, answers=True), items(FAR, version + 1, 100, [], 120))
+    assert [(each.under, list(each.ticks)) for each in desk.said(right, Items) if each.answers] == [(1, [30])]
+    desk.say(left, items(FAR, version, 30, [], 50, answers=True))
+    desk.say(left, items(FAR, desk.plane.following.version, 120, [], 140))
+    assert len(desk.course(FAR).knowledge._versions) <= 2

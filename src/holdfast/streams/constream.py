@@ -253,6 +253,11 @@ class Constream:
     # Delivery
 
     @property
+    def version(self) -> Version:
+        """What is wanted just above ``handed``; above later ticks it is later ones."""
+        return self._version
+
+    @property
     def horizon(self) -> Tick:
         """The doubt horizon, every tick judged by the version that is wanted there."""
         at = self.handed

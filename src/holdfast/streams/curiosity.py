@@ -118,6 +118,11 @@ class Curiosity:
         wishes = [wanted.all for (who, _), wanted in self._wishes.items() if who == asker]
         return list(Intervals(span for wanted in wishes for span in wanted))
 
+    @property
+    def lowest_version(self) -> Version:
+        """Under which anybody wants anything."""
+        return min([version for _, version in self._wishes], default=ABSOLUTE)
+
     def _close(self, wish: Wish, wanted: _Wanted) -> None:
         if not wanted.all:
             del self._wishes[wish]

@@ -262,6 +262,14 @@ class Knowledge:
             if len(known) > RANGES_MAX + len(self._events):
                 self.forget(list(known)[len(known) // 2][0])
 
+    def forget_versions(self, below: Version) -> None:
+        """Nobody asks for versions below one: what was silent under these only is Q again.
+
+        Each costs as much as all others with every fact; so those that are not needed any more should go soon.
+        """
+        while self._versions[0] < below:
+            del self._known[self._versions.pop(0)]
+
     def _evict(self, cache_bytes: int) -> None:
         while self.bytes > cache_bytes:
             excess = self.bytes - cache_bytes

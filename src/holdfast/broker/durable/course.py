@@ -81,6 +81,13 @@ class Course:
         pairs = zip(ticks, publications, strict=True)
         return [known.get(tick) or unpack(publication.event) for tick, publication in pairs]
 
+    def forget_versions(self) -> None:
+        """Silence that nobody waits for any more: who catches up from before it asks once more."""
+        constream = self.hosted.constream
+        current = [] if constream is None else [constream.version]
+        told = [sender.covered_by for sender in self.senders.values()]
+        self.knowledge.forget_versions(min([*current, *told, self.curiosity.lowest_version]))
+
     def forget_contents(self) -> None:
         """The step is over."""
         self._contents.clear()
