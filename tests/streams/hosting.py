@@ -173,7 +173,7 @@ class Host:
                 each.read = None
             else:
                 catch_up.on_reading(reading)
-        self.curiosity.ask(None, catch_up.next_wanted(self.knowledge, room=limit), VERSION)
+        self.curiosity.ask(None, catch_up.next_wanted(self.knowledge, limit, self.tick), VERSION)
         is_sure = catch_up.is_sure
         stretch = catch_up.next_stretch(self.knowledge, limit)
         if stretch is None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
-from holdfast.messages.ticks import ABSOLUTE, Items
+from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Items
 from holdfast.storage.filtering_log import Reading
 from holdfast.streams.catchup import CatchUp
 from holdfast.streams.curiosity import Curiosity
@@ -61,9 +61,9 @@ class Hasty(CatchUp):
 class Once(CatchUp):
     """What was asked for and lost from the cache is not asked for again (against R1.3)."""
 
-    def next_wanted(self, knowledge: Knowledge, room: int) -> list[tuple[int, int]]:
+    def next_wanted(self, knowledge: Knowledge, room: int, edge: int) -> list[tuple[int, int]]:
         before = self._asked
-        wanted = super().next_wanted(knowledge, room)
+        wanted = super().next_wanted(knowledge, room, edge)
         return [span for span in wanted if span[1] not in self._matches[:before]]
 
 
@@ -115,16 +115,20 @@ def test_x20_batches_are_the_oldest_matches_and_nothing_is_told_beyond_them() ->
 def test_r1_23_only_what_matched_is_asked_for_and_only_a_window_of_it() -> None:
     catch_up, knowledge = CatchUp(0, 0, VERSION, window=3), Knowledge("P")
     catch_up.on_reading(Reading(0, 0, 0, [10, 20, 30, 40, 50], 60))
-    assert catch_up.next_wanted(knowledge, room=100) == [(9, 10), (19, 20), (29, 30)]
-    assert catch_up.next_wanted(knowledge, room=1) == [(9, 10)], "the next to be told is never left out"
-    assert catch_up.next_wanted(knowledge, room=0) == []
+    assert catch_up.next_wanted(knowledge, room=100, edge=200) == [(9, 10), (19, 20), (29, 30)]
+    assert catch_up.next_wanted(knowledge, room=1, edge=200) == [(9, 10)], (
+        "the next to be told is never left out"
+    )
+    assert catch_up.next_wanted(knowledge, room=0, edge=200) == []
     knowledge.add_events([10, 20], [event(10, 0), event(20, 0)])
     stretch = catch_up.next_stretch(knowledge, limit=10)
     assert stretch is not None
     assert (stretch.ticks, stretch.upto) == ([10, 20], 20)
     catch_up.on_told(stretch)
-    assert catch_up.next_wanted(knowledge, room=2) == [(29, 30), (39, 40)], "no more than there is room for"
-    assert catch_up.next_wanted(knowledge, room=100) == [(29, 30), (39, 40), (49, 50)]
+    assert catch_up.next_wanted(knowledge, room=2, edge=200) == [(29, 30), (39, 40)], (
+        "no more than there is room for"
+    )
+    assert catch_up.next_wanted(knowledge, room=100, edge=200) == [(29, 30), (39, 40), (49, 50)]
     assert not catch_up.wants_reading, "R1.29: not before all of it was told"
 
 
@@ -137,7 +141,7 @@ def test_where_the_filtering_log_was_chopped_a_lake_is_asked_and_without_one_it_
     assert gap is not None
     assert (gap.lost_through, gap.reason) == (25, "acknowledged")
     assert not fed.is_sure, "what matched there is not known any more"
-    assert fed.next_wanted(Knowledge("P"), room=10) == [(5, 25)]
+    assert fed.next_wanted(Knowledge("P"), room=10, edge=60) == [(5, 25)]
     stretch = fed.next_stretch(knowledge, limit=10)
     assert stretch is not None
     assert (stretch.ticks, stretch.upto, stretch.lost_through) == ([10, 20], 25, 5)
@@ -201,7 +205,7 @@ def reaches(room: int, counts: Sequence[int]) -> list[int]:
     catch_up, knowledge = CatchUp(0, 10**12, VERSION), Knowledge("P")
     asked = []
     for found in counts:
-        after, upto = catch_up.next_wanted(knowledge, room)[0]
+        after, upto = catch_up.next_wanted(knowledge, room, edge=10**12)[0]
         asked.append(upto - after)
         ticks = range(after + 1, after + 1 + found)
         knowledge.add(Items("P", VERSION, *laid_out([(after, upto)], ticks, [event(t, 0) for t in ticks])))
@@ -220,6 +224,22 @@ def test_r1_32_ranges_that_are_filtered_again_grow_and_shrink_with_what_is_found
 def test_r1_32_ranges_grow_again_for_whoever_can_take_one_event_only() -> None:
     """Seed 600017, tight: they stayed as small as they had become, and silence took longer than it lasted (I35)."""
     assert reaches(1, (50, 2, 1, 0, 0)) == [2_000_000, 1_000_000, 500_000, 500_000, 1_000_000]
+
+
+def test_nothing_is_asked_for_that_the_pubend_has_not_come_to() -> None:
+    """It comes by itself; asked for, it would be told twice, for as long as that range is (seed 3127, tight)."""
+    catch_up, knowledge = CatchUp(0, ABSOLUTE, VERSION), Knowledge("P")
+    asked = []
+    for edge in (500, 700, 5_000_000):
+        spans = catch_up.next_wanted(knowledge, room=10, edge=edge)
+        asked += spans
+        knowledge.add_silence(*spans[0], VERSION)
+        stretch = catch_up.next_stretch(knowledge, limit=10)
+        assert stretch is not None
+        catch_up.on_told(stretch)
+        assert catch_up.next_wanted(knowledge, room=10, edge=catch_up.position) == []
+        assert catch_up.next_wanted(knowledge, room=10, edge=ORIGIN) == []
+    assert asked == [(0, 500), (500, 700), (700, 5_000_000)]
 
 
 SECOND = 1_000_000
@@ -269,7 +289,7 @@ def test_e1_6_however_many_catch_up_a_tick_is_asked_for_once() -> None:
     asked: list[int] = []
     for _ in range(200):
         for catch_up in catch_ups:
-            curiosity.ask(None, catch_up.next_wanted(knowledge, room=7), VERSION)
+            curiosity.ask(None, catch_up.next_wanted(knowledge, room=7, edge=200), VERSION)
         for nack in curiosity.next_nacks(knowledge, now=0):
             ticks = [tick for after, upto in nack.spans for tick in range(after + 1, upto + 1)]
             asked += ticks

@@ -241,7 +241,9 @@ def test_versions_and_ranges_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(knowledge._known) == 1, "where versions do not differ one is enough"
 
 
-def test_a_version_that_nobody_asks_for_any_more_is_forgotten_and_what_was_silent_for_it_alone_is_unknown() -> None:
+def test_a_version_that_nobody_asks_for_any_more_is_forgotten_and_what_was_silent_for_it_alone_is_unknown() -> (
+    None
+):
     knowledge = Knowledge("P")
     knowledge.add_silence(0, 10, 1)
     knowledge.add_silence(10, 20, 2)

@@ -100,17 +100,17 @@ class CatchUp:
 
     # Asking
 
-    def next_wanted(self, knowledge: Knowledge, room: int) -> list[Span]:
-        """What is to be asked for, if the subscriber can take so many events more.
+    def next_wanted(self, knowledge: Knowledge, room: int, edge: Tick) -> list[Span]:
+        """What is to be asked for, if the subscriber can take so many events more, and the pubend has come to ``edge``.
 
-        Everything is named once when it comes into the window, and the next ones to be told whenever they are missing:
+        What is beyond comes by itself: if it were asked for it would be told twice, from then on. Everything is named once when it comes into the window, and the next ones to be told whenever they are missing:
         they may have been known, and lost again. Who asked already need not ask again (``Curiosity``).
         """
         window = min(room, self.window)
         if window <= 0 or self.position < self._lost_through:
             return []
         if self.position < self._unsure_through:
-            return self._next_range(knowledge, window)
+            return self._next_range(knowledge, window, min(edge, self._unsure_through))
         at = self._at
         first = at + min(window, _AGAIN)
         ticks = [*self._matches[at:first], *self._matches[max(first, self._asked) : at + window]]
@@ -120,15 +120,15 @@ class CatchUp:
             return []
         return [(tick - 1, tick) for tick in ticks if tick not in known]
 
-    def _next_range(self, knowledge: Knowledge, window: int) -> list[Span]:
+    def _next_range(self, knowledge: Knowledge, window: int, upto: Tick) -> list[Span]:
         """The next ticks, as many as will probably fill half a window."""
-        if self.position >= self._asked_through:
+        if self.position >= self._asked_through and self.position < upto:
             if self._found > window:
                 self._reach = max(1, self._reach // 2)
             elif 2 * self._found < window:
                 self._reach = min(2 * self._reach, _REACH_MAX)
             self._found = 0
-            self._asked_through = min(self._unsure_through, self.position + self._reach)
+            self._asked_through = min(upto, self.position + self._reach)
         return knowledge.holes(self.position, self._asked_through, self.version)[:window]
 
     # Telling

@@ -299,7 +299,8 @@ class Hosted:
                 return False
             room = max(ASKED_MIN, reader.credit)
             wanted = max(1, room * CREDIT_BYTES // max(CREDIT_BYTES, knowledge.average_bytes))
-            self._course.ask(catchup.version, catchup.next_wanted(knowledge, wanted))
+            edge = max(knowledge.edge, self._course.edge_told())
+            self._course.ask(catchup.version, catchup.next_wanted(knowledge, wanted, edge))
             if budget <= 0:
                 return True
             limit = min(reader.credit, STRETCH_MAX) if catchup.is_sure else STRETCH_MAX
