@@ -103,8 +103,9 @@ class CatchUp:
     def next_wanted(self, knowledge: Knowledge, room: int, edge: Tick) -> list[Span]:
         """What is to be asked for, if the subscriber can take so many events more, and the pubend has come to ``edge``.
 
-        What is beyond comes by itself: if it were asked for it would be told twice, from then on. Everything is named once when it comes into the window, and the next ones to be told whenever they are missing:
-        they may have been known, and lost again. Who asked already need not ask again (``Curiosity``).
+        What is beyond comes by itself: if it were asked for it would be told twice, from then on. Everything is named
+        once when it comes into the window, and the next ones to be told whenever they are missing: they may have been
+        known, and lost again. Who asked already need not ask again (``Curiosity``).
         """
         window = min(room, self.window)
         if window <= 0 or self.position < self._lost_through:
