@@ -58,6 +58,7 @@ ONCE_FAILED = (
     (1132, True),
     (11205, True),
     (12140, True),
+    (10234, True),
 )
 
 

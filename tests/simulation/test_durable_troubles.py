@@ -139,6 +139,21 @@ def test_a_subscriber_that_crashes_over_and_over_goes_on_from_its_record(offset:
     assert got_all(steady(crashes))
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_who_is_slow_costs_the_network_nothing(durable: bool) -> None:
+    """Every event crosses a link once; some were told again for who filters again (seed 3127, tight)."""
+    events = BUFFER_ITEMS + 500
+    done = run(
+        chain(2, ("p", "publisher", 0), ("u", "subscriber", 1), settings="LoggingLevel full"),
+        f"""{MINE if durable else MINE.replace(" Durable", "")}Slow u 3
+        Publisher p Publish {events} Ontopic a Interval 1
+        Wait 6000
+        {END}""",
+    )
+    assert done.got("mine") == list(range(1, events + 1))
+    assert len(done.lines("forward", to="b1")) == events
+
+
 def test_b1_2_who_is_slow_catches_up_though_very_many_have_subscribed_since() -> None:
     """Each of them is a version, and no more than ``VERSIONS_MAX`` are told apart: it was asked for again for ever."""
     newcomers = [f"v{i}" for i in range(VERSIONS_MAX + 6)]

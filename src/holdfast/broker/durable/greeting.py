@@ -98,6 +98,7 @@ class Greeting:
         since = self._since(reader, course)
         if since is None and reader.is_greeted and reader.start is None:
             since = min(reader.confirmed_on, reader.born[0] or reader.confirmed_on) - AGREED_MAX
+            reader.unheard.add(course.pubend)
         self.meet(reader, course, max(ORIGIN, since or ORIGIN))
 
     def _since(self, reader: Reader, course: Course) -> Tick | None:
@@ -267,8 +268,9 @@ class Greeting:
             return
         released = constream.released_by(reader.number)
         absent = reader.absent.pop(course.pubend, None)
-        presented = None if reader.presented is None else consumed_in(reader.presented, course.pubend)
-        if absent is not None or (presented is None and released > course.hosted.created):
+        was_unheard = course.pubend in reader.unheard and released > course.hosted.created
+        reader.unheard.discard(course.pubend)
+        if absent is not None or was_unheard:
             reader.told[course.pubend] = ORIGIN
             course.hosted.tell_gap(reader, released, UNREACHED, self._audience)
         if absent is not None:

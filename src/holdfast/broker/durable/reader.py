@@ -46,6 +46,7 @@ class Reader:
     confirmed_at: Instant = 0
     confirmed_on: Tick = 0  #: the same by the wall clock
     absent: dict[str, Partition] = field(default_factory=dict)  #: pubends its client was confirmed without
+    unheard: set[str] = field(default_factory=set)  #: and such as nobody had told of then
     awaited: dict[str, Tick | None] = field(
         default_factory=dict
     )  #: pubends that have not admitted us yet, and from where on they are read
