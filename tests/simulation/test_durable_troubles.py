@@ -154,6 +154,50 @@ def test_who_is_slow_costs_the_network_nothing(durable: bool) -> None:
     assert len(done.lines("forward", to="b1")) == events
 
 
+def test_who_is_slow_gets_on_in_every_pubend_though_somebody_has_come_since() -> None:
+    """What it waits for in one is not forgotten while its room is taken by another."""
+    done = run(
+        chain(
+            2, *((name, "publisher", i) for i, name in enumerate("pq")), *((u, "subscriber", 1) for u in "uv")
+        ),
+        f"""{MINE.replace(" Durable", "")}Slow u 10
+        Publisher p Publish 1 Ontopic a Interval 1
+        Publisher q Publish 1 Ontopic a Interval 1
+        Wait 1000
+        Publisher p Publish 300 Ontopic a Interval 1
+        Publisher q Publish 2500 Ontopic a Interval 8
+        Wait 5000
+        Subscriber v Subscribe zzz
+        Wait 3000
+        Status
+        Wait 40000
+        {END}""",
+        buffer=16,
+    )
+    [at, *_] = [line["t"] for line in done.lines("status")]
+    early = [line for line in done.lines("deliver", publisher="p") if line["t"] < at]
+    assert len(early) == 301
+    assert done.got("mine", "q") == list(range(1, 2502))
+
+
+@pytest.mark.parametrize("durable", [True, False])
+@pytest.mark.parametrize("ahead_s", [50, 180])
+def test_a_new_pubend_is_read_from_its_first_event_on_though_clocks_are_wrong(
+    ahead_s: int, durable: bool
+) -> None:
+    done = run(
+        chain(2, ("p", "publisher", 0), ("u", "subscriber", 1)),
+        f"""Clock b1 Shift {ahead_s * 1000}
+        Wait 1000
+        {MINE if durable else MINE.replace(" Durable", "")}Wait 2000
+        Publisher p Publish 50 Ontopic a Interval 1000
+        Wait 55000
+        {END}""",
+    )
+    assert done.got("mine") == list(range(1, 51))
+    assert not done.gaps("mine")
+
+
 def test_b1_2_who_is_slow_catches_up_though_very_many_have_subscribed_since() -> None:
     """Each of them is a version, and no more than ``VERSIONS_MAX`` are told apart: it was asked for again for ever."""
     newcomers = [f"v{i}" for i in range(VERSIONS_MAX + 6)]

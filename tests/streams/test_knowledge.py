@@ -248,11 +248,12 @@ def test_a_version_that_nobody_asks_for_any_more_is_forgotten_and_what_was_silen
     knowledge.add_silence(0, 10, 1)
     knowledge.add_silence(10, 20, 2)
     knowledge.add_events([25], [event(25)])
-    knowledge.forget_versions(2)
+    knowledge.keep_versions([2])
     assert knowledge.holes(0, 25, version=2) == knowledge.holes(0, 25, version=1) == [(0, 10), (20, 24)]
-    knowledge.forget_versions(ABSOLUTE)
+    knowledge.add_silence(30, 40, 9)
+    knowledge.keep_versions([ABSOLUTE])
     assert knowledge.holes(0, 25, version=1) == [(0, 24)]
-    assert len(knowledge._known) == 1
+    assert len(knowledge._known) == 2, "the last is what comes is said under"
 
 
 def test_what_is_silent_under_too_old_a_version_is_unknown() -> None:

@@ -52,7 +52,7 @@ class CatchUp:
     """A subscriber's way; where it leads to, ``Constream.attach`` is to be tried after every stretch (B1.13).
 
     Its token is ``position``, and the filtering log has its matches above ``start``. ``version`` is what it is asked
-    under, as in ``Constream.install``.
+    under: that of ``Constream.install``, or a later one.
 
     Invariant: everything up to ``position`` was told. Of (position, _unsure_through] nothing is known; of what follows
     up to ``_known_through`` the ``_matches`` are for the subscriber, and nothing else is.
@@ -77,6 +77,7 @@ class CatchUp:
         self._asked = 0  #: so many of the matches were asked for
         self._asked_through = position  #: and where there are none, everything up to here,
         self._reach = _FIRST_REACH  #: so many ticks at a time
+        self._is_cut = False  #: that would have been more, had there been more
         self._found = 0  #: events among those,
         self._looked_at = 0  #: and in the last stretch
 
@@ -126,9 +127,10 @@ class CatchUp:
         if self.position >= self._asked_through and self.position < upto:
             if self._found > window:
                 self._reach = max(1, self._reach // 2)
-            elif 2 * self._found < window:
+            elif 2 * self._found < window and not self._is_cut:
                 self._reach = min(2 * self._reach, _REACH_MAX)
             self._found = 0
+            self._is_cut = upto < self.position + self._reach
             self._asked_through = min(upto, self.position + self._reach)
         return knowledge.holes(self.position, self._asked_through, self.version)[:window]
 

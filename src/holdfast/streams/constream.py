@@ -254,8 +254,13 @@ class Constream:
 
     @property
     def version(self) -> Version:
-        """What is wanted just above ``handed``; above later ticks it is later ones."""
+        """What is wanted just above ``handed``."""
         return self._version
+
+    @property
+    def versions(self) -> list[Version]:
+        """What is wanted there, and above later ticks."""
+        return [self._version, *(version for _, version in self._steps)]
 
     @property
     def horizon(self) -> Tick:

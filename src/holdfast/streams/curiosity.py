@@ -119,9 +119,9 @@ class Curiosity:
         return list(Intervals(span for wanted in wishes for span in wanted))
 
     @property
-    def lowest_version(self) -> Version:
+    def versions(self) -> list[Version]:
         """Under which anybody wants anything."""
-        return min([version for _, version in self._wishes], default=ABSOLUTE)
+        return [version for _, version in self._wishes]
 
     def _close(self, wish: Wish, wanted: _Wanted) -> None:
         if not wanted.all:

@@ -12,7 +12,7 @@ question about a version is one about the lowest set that is not below it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -262,13 +262,15 @@ class Knowledge:
             if len(known) > RANGES_MAX + len(self._events):
                 self.forget(list(known)[len(known) // 2][0])
 
-    def forget_versions(self, below: Version) -> None:
-        """Nobody asks for versions below one: what was silent under these only is Q again.
+    def keep_versions(self, needed: Iterable[Version]) -> None:
+        """Nobody asks for any other version, but for the last: what was silent for others only is Q again.
 
         Each costs as much as all others with every fact; so those that are not needed any more should go soon.
         """
-        while self._versions[0] < below:
-            del self._known[self._versions.pop(0)]
+        if len(self._versions) > 2:
+            found = {self._versions[bisect_left(self._versions, version)] for version in needed}
+            self._versions = sorted(found | {self._versions[-2], ABSOLUTE})
+            self._known = {version: self._known[version] for version in self._versions}
 
     def _evict(self, cache_bytes: int) -> None:
         while self.bytes > cache_bytes:

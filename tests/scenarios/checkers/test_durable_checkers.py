@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from durable_traces import Durable, good_durable
+from durable_traces import PUBEND, Durable, good_durable
 from holdfast.scenarios.checkers import check_all
 from holdfast.scenarios.checkers.caught_up import caught_up
 from holdfast.scenarios.checkers.completeness import completeness
@@ -232,6 +232,21 @@ def test_what_is_older_than_the_subscription_may_be_gone(published: float, reaso
         lines.away(3.5, 19)
     lines.gap(20, 0, 10, reason)
     assert bool(gaps(lines.trace())) == (published > 1)
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_what_is_younger_than_the_subscription_may_not(is_late: bool) -> None:
+    """Also if another event, which is older, was logged behind it: its home was down."""
+    lines = Durable()
+    if is_late:
+        lines.publish(0.5, 1, accepted=False)
+        lines.add(6, "p", "accepted", publisher="p", n=1, pubend=PUBEND, tick=20)
+    lines.log(3, 2, tick=5)
+    lines.away(3.5, 19)
+    lines.gap(20, 0, 10, "acknowledged")
+    assert told(gaps(lines.trace())) == [
+        "lost: s1 for all of scenario@b0/0: a gap (0, 10], acknowledged, which nobody may give up"
+    ]
 
 
 def test_what_was_released_too_early_is_caught_give_or_take_the_clocks() -> None:

@@ -81,12 +81,12 @@ class Course:
         pairs = zip(ticks, publications, strict=True)
         return [known.get(tick) or unpack(publication.event) for tick, publication in pairs]
 
-    def forget_versions(self) -> None:
-        """Silence that nobody waits for any more: who catches up from before it asks once more."""
+    def keep_versions(self) -> None:
+        """Tell apart only the versions that somebody waits for, here or beyond."""
         constream = self.hosted.constream
-        current = [] if constream is None else [constream.version]
+        current = [] if constream is None else constream.versions
         told = [sender.covered_by for sender in self.senders.values()]
-        self.knowledge.forget_versions(min([*current, *told, self.curiosity.lowest_version]))
+        self.knowledge.keep_versions([*current, *told, *self.curiosity.versions])
 
     def forget_contents(self) -> None:
         """The step is over."""

@@ -91,7 +91,7 @@ class Greeting:
             self._admit(reader, course)
 
     def meet_late(self, reader: Reader, course: Course) -> None:
-        """A pubend has become known. A new one is read from its first event on, whatever clocks show.
+        """A pubend has become known. A new one is read from its first event on.
 
         One that was there before, and could not be heard of, is read from when the subscription was made (B1.11).
         """
@@ -142,10 +142,11 @@ class Greeting:
             self._admit(self._audience.readers[number], course)
 
     def _admit(self, reader: Reader, course: Course) -> None:
+        was_unheard = course.pubend in reader.unheard
         self._install(reader, course)
         self._places.save_reader(reader)
         if reader.is_greeted:
-            self._start_late(reader, course)
+            self._start_late(reader, course, was_unheard=was_unheard)
         else:
             self.greet(reader)
 
@@ -153,6 +154,9 @@ class Greeting:
         hosted = course.hosted
         kept = self._places.take(reader, course)
         since = reader.awaited.pop(course.pubend, None)
+        if course.pubend in reader.unheard and hosted.constream is not None:
+            since = min(since or ORIGIN, hosted.constream.handed)  # or by its clock it has not come so far
+        reader.unheard.discard(course.pubend)
         position = self._position(reader, course)
         if kept is not None:
             hosted.restore(reader, kept)
@@ -260,7 +264,7 @@ class Greeting:
         position = self._position(reader, course)
         return constream.released_by(reader.number) if position is None else position
 
-    def _start_late(self, reader: Reader, course: Course) -> None:
+    def _start_late(self, reader: Reader, course: Course, *, was_unheard: bool) -> None:
         """A pubend that came later: because it is new, or could not be reached, and then something may be missing."""
         port, constream = reader.port, course.hosted.constream
         assert constream is not None
@@ -268,9 +272,7 @@ class Greeting:
             return
         released = constream.released_by(reader.number)
         absent = reader.absent.pop(course.pubend, None)
-        was_unheard = course.pubend in reader.unheard and released > course.hosted.created
-        reader.unheard.discard(course.pubend)
-        if absent is not None or was_unheard:
+        if absent is not None or (was_unheard and released > course.hosted.created):
             reader.told[course.pubend] = ORIGIN
             course.hosted.tell_gap(reader, released, UNREACHED, self._audience)
         if absent is not None:

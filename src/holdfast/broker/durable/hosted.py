@@ -297,6 +297,7 @@ class Hosted:
             if catchup.wants_reading:
                 self._read(reader, catchup, desk)
                 return False
+            catchup.version = max(catchup.version, constream.version)  # what is known for others will do
             room = max(ASKED_MIN, reader.credit)
             wanted = max(1, room * CREDIT_BYTES // max(CREDIT_BYTES, knowledge.average_bytes))
             edge = max(knowledge.edge, self._course.edge_told())

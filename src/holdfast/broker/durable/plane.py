@@ -554,7 +554,7 @@ class DurablePlane:
         self._serve(course)
         self.following.ask(course)
         course.knowledge.trim(self._settings.cache_bytes if course.is_wanted else 0)
-        course.forget_versions()
+        course.keep_versions()
         course.forget_contents()
 
     def _serve(self, course: Course) -> None:

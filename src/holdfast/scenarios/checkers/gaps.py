@@ -80,12 +80,16 @@ def _is_new_pubend(history: History, stream: Stream, gap: TraceLine) -> bool:
 def _is_from_before(history: History, stream: Stream, gap: TraceLine) -> bool:
     """Whether it was all released before there was the subscription, whose broker was behind, or had not been heard of.
 
-    So it is if a later event of the pubend is older than the subscription, too.
+    So it is if a later event of the pubend is older than the subscription, too, and all that are in it are.
     """
-    confirmed = [line["t"] for line in history.asking[stream.key] if line["kind"] == "subscribed"]
+    confirmed = min(line["t"] for line in history.asking[stream.key] if line["kind"] == "subscribed")
+    covered = history.log.within(stream.pubend, gap["after"], gap["upto"])
     later = history.log.within(stream.pubend, gap["upto"], INT_MAX)
-    is_released = gap["reason"] in (*EARLY, "acknowledged")
-    return is_released and any(published["t"] < min(confirmed) for _, published in later)
+    return (
+        gap["reason"] in (*EARLY, "acknowledged")
+        and all(published["t"] < confirmed for _, published in covered)
+        and any(published["t"] < confirmed for _, published in later)
+    )
 
 
 def _was_away(history: History, stream: Stream, gap: TraceLine) -> bool:
