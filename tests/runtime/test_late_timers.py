@@ -157,6 +157,48 @@ def test_who_spoke_during_a_standstill_is_not_taken_for_silent_however_often_we_
     run(new_loop, main())
 
 
+class Asked(ScriptedCore):
+    """Counts how often it is asked when it is to be woken, and remembers how early it was."""
+
+    def __init__(self) -> None:
+        super().__init__(self._on_wake)
+        self.asked = 0
+        self.early: list[Instant] = []
+
+    def next_deadline(self) -> Instant | None:
+        self.asked += 1
+        return super().next_deadline()
+
+    def _on_wake(self, stimulus: Any) -> list[Any]:
+        if stimulus == Wake():
+            assert self.deadline is not None
+            self.early.append(self.deadline - clock.now())
+            self.deadline = None
+        return []
+
+
+@LOOPS
+@pytest.mark.parametrize("tenths", range(1, 40, 3))
+def test_a_timer_does_not_come_early_and_look_again_until_it_is_time(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], tenths: int
+) -> None:
+    """One that is rounded down to nothing would: a broker was busy for half a millisecond before whatever was due."""
+
+    async def main() -> None:
+        core = Asked()
+        async with driven(core) as (driver, _):
+            driver.submit("first")
+            await wait_until(lambda: core.inputs == ["first"])
+            core.asked = 0
+            core.deadline = clock.now() + tenths * MILLISECOND // 10
+            driver.submit("deadline")
+            await wait_until(lambda: Wake() in core.inputs)
+            assert core.early[0] <= 0
+            assert core.asked <= 3  # when it is set, when it fires, and after the wake
+
+    run(new_loop, main())
+
+
 @LOOPS
 def test_a_core_whose_deadline_is_always_long_past_is_woken_all_the_same(
     new_loop: Callable[[], asyncio.AbstractEventLoop],

@@ -167,10 +167,8 @@ class Broker(Host):
             return None
         if self._tick_at is None:
             return 0
-        times = [self._tick_at, self.node.next_deadline()]
-        if self.durable is not None:
-            times.append(self.durable.next_deadline())
-        return min(at for at in times if at is not None)
+        due = min(self._tick_at, self.node.next_deadline())
+        return due if self.durable is None else self.durable.next_deadline(due)
 
     # Time
 
@@ -181,6 +179,8 @@ class Broker(Host):
         if is_first and self.durable is not None:
             self.durable.start(self._recovered)
             self._recovered = Recovered()
+        if self.durable is not None:
+            self.durable.on_wake()
         if now >= self._tick_at:
             self._tick_at = now + self.settings.heartbeat_ns
             effects += self._tick(now)

@@ -193,7 +193,7 @@ class Node:
                 lost = Log("info", "connection lost", {"peer": name, "reason": reason})
                 return [lost, *self.introductions.lose(connection, now)]
 
-    def next_deadline(self) -> Instant | None:
+    def next_deadline(self) -> Instant:
         """When to be woken."""
         if self._tick_at is None:
             return 0

@@ -41,6 +41,10 @@ from holdfast.streams.storing import DiskInput
 
 __all__ = ["Driver", "DriverFailed"]
 
+#: uvloop counts in whole milliseconds, and from the one before the loop's last look at the clock: a timer that is to
+#: fire in less fires at once, over and over until it is time. So much later it never comes too early.
+TIMER_LATE_MS: Final = 2
+
 #: A timer that fires so late means that the whole process stood still; then everything is read before it is obeyed.
 LATE_NS: Final = 50 * MILLISECOND
 LET_READ_NS: Final = 5 * MILLISECOND
@@ -263,8 +267,9 @@ class Driver:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
-        delay = max(0, deadline - clock.now()) / SECOND
-        self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
+        delay_ns = deadline - clock.now()
+        delay_ms = delay_ns // MILLISECOND + TIMER_LATE_MS if delay_ns > 0 else 0
+        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1_000, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None

@@ -69,6 +69,9 @@ __all__ = ["DurablePlane"]
 NOTE_EVENTS: Final = 2_000
 NOTE_WITHIN_NS: Final = 100 * MILLISECOND
 
+#: So whatever is due by the clock waits while events are on their way to the disk, but no longer than this.
+PUT_OFF_NS: Final = 10 * MILLISECOND
+
 #: In ticks: so long nothing is said of a pubend to who has nothing of it, at most.
 SILENT_FOR: Final = SECOND // 1_000
 
@@ -139,11 +142,21 @@ class DurablePlane:
         """The wall clock was set."""
         self._offset_ns = offset_ns
 
-    def next_deadline(self) -> Instant | None:
-        """When to be woken at the latest, besides the broker's own times."""
+    def next_deadline(self, others: Instant) -> Instant:
+        """When to be woken at the latest, if that is to be at ``others`` for something else."""
         if self._later:
             return self.now
-        return next(iter(self._note_at.values()), None)
+        due = min(others, self._silence_at, next(iter(self._note_at.values()), others))
+        return due + PUT_OFF_NS if self.throttle.waiting else due
+
+    def on_wake(self) -> None:
+        """Do what is due by the clock. Nothing else does: whoever waits for a sync would wait for this as well."""
+        for pubend in [pubend for pubend, at in self._note_at.items() if self.now >= at]:
+            del self._note_at[pubend]
+            self._note(self.courses[pubend])
+        if self.now >= self._silence_at:
+            self._silence_at = self.now + self._settings.silence_every_ns
+            self._tick()
 
     @property
     def held(self) -> int:
@@ -484,12 +497,6 @@ class DurablePlane:
         if self.following.version != self._version_seen:
             self._version_seen = self.following.version
             self.following.say_all_wants()
-        for pubend in [pubend for pubend, at in self._note_at.items() if now >= at]:
-            del self._note_at[pubend]
-            self._note(self.courses[pubend])
-        if now >= self._silence_at:
-            self._silence_at = now + self._settings.silence_every_ns
-            self._tick()
         self.epochs.committing.advance()
         while self._dirty:
             dirty, self._dirty = self._dirty, {}
