@@ -1,10 +1,13 @@
-"""What is due by the clock waits for events that are on their way to the disk, for a while: two syncs at once take twice
-as long, and whoever waits for the one waits for both [decision 0014]."""
+"""What is due by the clock waits for events on their way to the disk, for a while [decision 0014].
+
+Two syncs at once take twice as long, and whoever waits for the one waits for both.
+"""
 
 from __future__ import annotations
 
-from by_hand import publish
 from durable_desk import Desk, shop
+
+from by_hand import publish
 from holdfast.broker.durable.plane import NOTE_WITHIN_NS, PUT_OFF_NS
 from holdfast.clock import MILLISECOND, SECOND
 from holdfast.streams.storing import AppendEvents, NoteMatches, Save
