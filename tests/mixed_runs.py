@@ -296,9 +296,8 @@ def run_mixed(
     return MixedRun(scenario, result.trace, found)
 
 
-if (
-    __name__ == "__main__"
-):  # python tests/mixed_runs.py FIRST COUNT [within]: every seed that fails, and how many did
+# python tests/mixed_runs.py FIRST COUNT [within]: every seed that fails, and how many did
+if __name__ == "__main__":
     first, count = int(sys.argv[1]), int(sys.argv[2])
     runs = (
         (seed, run_mixed(seed, within_delta="within" in sys.argv)) for seed in range(first, first + count)

@@ -189,9 +189,8 @@ class Run:
             try:
                 start = await self._visit(reader, start, random)
             except holdfast.Refused as refused:
-                reader.story.append(
-                    f"refused: {refused.reason}"
-                )  # the broker that knows where it stood is down
+                # the broker that knows where it stood is down
+                reader.story.append(f"refused: {refused.reason}")
                 continue
             except holdfast.HoldfastError as error:
                 reader.failure = error

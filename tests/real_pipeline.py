@@ -105,9 +105,8 @@ async def performed(
                     await brokers.start(*NAMES)
                 (folder / point).with_suffix(".over").touch()
             if last is not None:
-                last(
-                    brokers.file, folder / "checkpoint"
-                )  # here: in another thread Spark does not know our source
+                # here: in another thread Spark does not know our source
+                last(brokers.file, folder / "checkpoint")
             else:
                 if Victims.DRIVER in victims:
                     run.start([])

@@ -117,9 +117,8 @@ def test_tables_of_others_may_have_structs_and_lists(tmp_path: Path) -> None:
     assert local.lines["deliver"] > 50
     assert audit_in(spark(), [path]) == local
     with pytest.raises(Exception, match="option network: is missing"):
-        spark().range(1).write.format("holdfast").mode(
-            "append"
-        ).save()  # who writes is not asked in the audit's session
+        # who writes is not asked in the audit's session
+        spark().range(1).write.format("holdfast").mode("append").save()
 
 
 @pytest.mark.parametrize(

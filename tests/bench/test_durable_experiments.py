@@ -95,9 +95,8 @@ def test_e13_latest_delivered_goes_on_and_released_waits() -> None:
 def test_e13_slow_subscribers_are_seen() -> None:
     slow = replace(FEW, crowd=replace(FEW.crowd, slow_ms=32), every_s=20)
     found = disconnections(slow)
-    assert (
-        float(found.summary[0][3]) > 1.5 * FEW.needed_s
-    )  # what the subscriber needs itself is not the brokers'
+    # what the subscriber needs itself is not the brokers'
+    assert float(found.summary[0][3]) > 1.5 * FEW.needed_s
     assert missed(found) == []
 
 

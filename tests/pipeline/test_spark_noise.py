@@ -45,7 +45,6 @@ def test_a_query_that_ends_early_says_nothing_but_its_answer(tmp_path: Path) -> 
         )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[1, 2, 3]\n"
-    said = [
-        line for line in done.stderr.splitlines() if "incubator modules" not in line
-    ]  # which is Java's own
+    # which is Java's own
+    said = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
     assert said == []

@@ -160,9 +160,8 @@ def test_a_process_without_its_master_is_gone(tmp_path: Path) -> None:
             puppet.let_go()
             assert puppet._child is not None
             assert puppet._child.stdin is not None
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), puppet._child.stdin.fileno()
-            )  # the pipe has no writer now
+            # the pipe has no writer now
+            os.dup2(os.open(os.devnull, os.O_WRONLY), puppet._child.stdin.fileno())
             await asyncio.wait_for(puppet.wait_gone(), 10)
             assert not found.failure.done(), "it went with status 0"
 

@@ -100,9 +100,8 @@ def test_a_running_broker_leaves_nothing_behind_in_its_loop() -> None:
 def test_of_a_thousand_clients_one_that_does_not_read_is_dropped_and_told_and_the_others_get_everything(
     broker: ChildBroker,
 ) -> None:
-    bulk = [
-        publication(n, "bulk", bytes(65_000)) for n in range(1, 601)
-    ]  # 39 MB, more than kernel and broker hold
+    # 39 MB, more than kernel and broker hold
+    bulk = [publication(n, "bulk", bytes(65_000)) for n in range(1, 601)]
     news = [publication(n, "news") for n in range(601, 606)]
 
     async def main() -> None:

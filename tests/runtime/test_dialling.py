@@ -62,9 +62,8 @@ def test_who_answers_at_the_last_moment_is_lost_again_and_the_core_hears_both(
     make_loop: Callable[[], asyncio.AbstractEventLoop], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "CONNECT_SECONDS", PATIENCE)
-    told = play(
-        make_loop, lambda _: time.sleep(2 * PATIENCE)
-    )  # a busy process: the timer is due before it goes on
+    # a busy process: the timer is due before it goes on
+    told = play(make_loop, lambda _: time.sleep(2 * PATIENCE))
     assert [type(stimulus) for stimulus in told] == [Connected, Disconnected]
 
 

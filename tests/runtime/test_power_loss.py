@@ -51,9 +51,8 @@ async def lose_power(brokers: Brokers, disk: Disk, *, one_by_one: bool) -> list[
         disk.pull_the_plug()
         for name in PARENTS:
             brokers.kill(name)
-        await network.wait_while(
-            holdfast.State.READY, PATIENCE_S
-        )  # by then we have read what they had still said
+        # when it returns we have read what they had still said
+        await network.wait_while(holdfast.State.READY, PATIENCE_S)
         return receipts + [each.outcome.tick for each in sent if isinstance(each.outcome, holdfast.Receipt)]
 
 

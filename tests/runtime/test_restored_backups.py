@@ -83,9 +83,8 @@ def test_a_restored_log_is_a_new_incarnation_and_an_announced_gap(tmp_path: Path
             if not is_running:
                 await brokers.start("phb")
             while time.time_ns() < copied_at + LEASE_TICKS * 1_000:
-                await asyncio.sleep(
-                    0.05
-                )  # what is younger than its lease cannot be told from it (decision 0015)
+                # what is younger than its lease cannot be told from it (decision 0015)
+                await asyncio.sleep(0.05)
             after = await publish(brokers, 20, 20)
             found, token = await read(brokers, "reader", 39)
             assert events_of(found) == list(range(40))

@@ -99,11 +99,8 @@ def test_a_reader_sees_what_somebody_else_vouches_for_and_counts_nothing_beyond_
     reader = LogReader(disk)
     reader.refresh(50)
     assert reader.stable == 50
-    assert list(contents(reader.view, after=30)) == [
-        40,
-        50,
-        60,
-    ]  # blocks are whole; who reads stops at what is stable
+    # blocks are whole; who reads stops at what is stable
+    assert list(contents(reader.view, after=30)) == [40, 50, 60]
     filled(log, 1)
     reader.refresh()
     assert reader.stable == 60

@@ -73,9 +73,8 @@ def test_nobody_hears_of_an_event_before_it_is_stable() -> None:
 def test_a_repeat_is_told_the_tick_it_has() -> None:
     pubend = Pubend("e", Kept())
     pubend.publish(requests("p", 1, 2, 4), now=100)
-    assert (
-        pubend.publish(requests("p", 1, 2), now=150).answers == []
-    )  # when it is stable, its receipt will come
+    # when it is stable, its receipt will come
+    assert pubend.publish(requests("p", 1, 2), now=150).answers == []
     pubend.on_stable()
     again = pubend.publish(requests("p", 1, 2, 4, 5), now=200)
     assert again.answers == [

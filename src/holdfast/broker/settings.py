@@ -82,9 +82,8 @@ class Settings:
     held_max: int = 10_000  #: publications held for a neighbour while tables are exchanged
     held_bytes_max: int = 64 * 1024 * 1024  #: and their bytes
 
-    silence_every_ns: int = (
-        100 * MILLISECOND
-    )  #: how often a pubend says that there is nothing new, for a while
+    #: how often a pubend says that there is nothing new, for a while
+    silence_every_ns: int = 100 * MILLISECOND
     vouch_every_ns: int | None = (
         None  #: how often it says so on disk, for ever, to who reads logs; None: never
     )

@@ -56,9 +56,8 @@ def run(options: argparse.Namespace) -> int:
         wall_seconds = time.monotonic() - began
         if file is not None:
             file.writelines(map(_encoded, result.trace))
-    kept = not result.trace or _tell(
-        result.trace, script, wall_seconds
-    )  # where nothing began, nothing is told
+    # where nothing began, nothing is told
+    kept = not result.trace or _tell(result.trace, script, wall_seconds)
     if result.failure is not None:
         raise Trouble(str(result.failure))
     if result.is_interrupted:

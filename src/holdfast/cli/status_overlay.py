@@ -152,9 +152,8 @@ class OverlayView:
         if not lapses or all(each.guarantee is not Guarantee.RELIABLE for each in self._network.streams):
             return
         times = list(dict.fromkeys(map(moment, sorted(lapses.values()))))
-        noticed = [
-            name for name in self._survival.tree.brokers if name in lapses
-        ]  # not clients, which echo it
+        # not clients, which echo it
+        noticed = [name for name in self._survival.tree.brokers if name in lapses]
         by = f", as {listed(noticed)} noticed" if noticed else ""
         yield (
             f"Events that were on their way at {listed(times)} may be lost: more brokers next to each other than delta"

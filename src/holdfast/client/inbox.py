@@ -53,9 +53,8 @@ class Subscription:
     is_current: bool = False  #: confirmed on this session: the network knows it, or knows it again
     marks: dict[str, int] = field(default_factory=dict)  #: by stream: what had passed when it was confirmed
     waiting: int = 0  #: delivered and not consumed, of streams that are not logged
-    partial: tuple[
-        Partition, ...
-    ] = ()  #: what the application was told it was confirmed without, and is still
+    #: what the application was told it was confirmed without, and is still
+    partial: tuple[Partition, ...] = ()
     reading: Reading = field(default_factory=Reading)  #: of streams that are logged
     acknowledging: Acknowledging = field(default_factory=Acknowledging)
     _pattern: TopicPattern | None = None

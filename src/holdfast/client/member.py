@@ -82,12 +82,10 @@ class MemberCore(Host):
         self._streams = StreamMap(streams or [everything], limits)
         self.ledger.inbox.learn(self._streams.streams, self._streams.reliable)
         self._here = Port(settings.name)  #: where our own subscriptions are for
-        self._relayed: set[int] = (
-            set()
-        )  #: numbers of events of reliable streams that are not known to be safe
-        self._unsent: list[
-            tuple[str, list[Publication]]
-        ] = []  #: on their streams, while nobody says who wants what
+        #: numbers of events of reliable streams that are not known to be safe
+        self._relayed: set[int] = set()
+        #: on their streams, while nobody says who wants what
+        self._unsent: list[tuple[str, list[Publication]]] = []
         self._published: int | None = None  #: the highest of them, ever
         self._lapses_marked = 0  #: how many lapses we had heard of when we last marked
         self._handing = Handing()

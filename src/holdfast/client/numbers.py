@@ -65,8 +65,7 @@ class Numbers:
         if n <= self.last:
             raise InvalidEvent("n", f"is {n}, not above {self.last}, the last number used")
         if self._source is not None:
-            self._source.next_number(
-                n - 1
-            )  # so that a later life goes on above this one; what it gives is left out
+            # so that a later life goes on above this one; what it gives is left out
+            self._source.next_number(n - 1)
         self.last = n
         return n

@@ -339,9 +339,8 @@ class ClientCore:
             for number, subscription in self._inbox.subscriptions.items()
         ]
         for number, ending in self.ledger.ending.items():
-            if (
-                ending.reading.durable is not None
-            ):  # it has a name, and this broker may not know our number for it
+            # it has a name, and this broker may not know our number for it
+            if ending.reading.durable is not None:
                 again.append(self._subscribe(number, ending))
             again.append(Unsubscribe(self.ledger.id(number)))
         # What the broker may have had is sent all the same: only its answer tells accepted from rejected.

@@ -52,9 +52,8 @@ class Reading:
         self._start = start
         self._places: dict[str, Place] = dict(token or {})
         self._has_begun = token is not None  #: there are places to go on from
-        self._began = {
-            pubend: place.tick for pubend, place in self._places.items()
-        }  #: where it went on from first
+        #: where it went on from first
+        self._began = {pubend: place.tick for pubend, place in self._places.items()}
         #: What brokers are told when it goes on: which of its name it reads, and since when.
         self._born: tuple[int, str] | None = None
         self._seat = NO_SEAT

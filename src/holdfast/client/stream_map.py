@@ -35,9 +35,8 @@ class StreamMap:
     def __init__(self, streams: Sequence[StreamOrder], limits: Limits = DEFAULT_LIMITS) -> None:
         self.streams = tuple(streams)
         self._read = PackedReader(limits).read
-        self.reliable = frozenset(
-            each.stream for each in streams if each.guarantee is Guarantee.RELIABLE
-        )  #: their names
+        #: their names
+        self.reliable = frozenset(each.stream for each in streams if each.guarantee is Guarantee.RELIABLE)
         self._durable = frozenset(each.stream for each in streams if each.guarantee is Guarantee.DURABLE)
         self._patterns = [
             (parse_pattern(pattern), each.stream) for each in streams for pattern in each.topics

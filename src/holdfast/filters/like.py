@@ -137,9 +137,8 @@ def like_covers(general: Parts, special: Parts) -> bool:
     reached = 1  # bit i: what was laid so far can end before place i
     for number, part in enumerate(general):
         if number > 0:
-            reached = (
-                (1 << length + 1) - (reached & -reached) if reached else 0
-            )  # anywhere from the leftmost on
+            # anywhere from the leftmost on
+            reached = (1 << length + 1) - (reached & -reached) if reached else 0
         for place in part:
             reached = (reached & (singles if place is None else places.get(place, 0))) << 1
     return bool(reached >> length & 1)

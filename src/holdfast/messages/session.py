@@ -90,9 +90,8 @@ class Hello:
     heartbeat_ns: int  #: how often the dialler promises to be heard
     version_min: int = VERSION
     version_max: int = VERSION
-    features: tuple[
-        str, ...
-    ] = ()  #: what the dialler can do beyond the version; used where both ends name it
+    #: what the dialler can do beyond the version; used where both ends name it
+    features: tuple[str, ...] = ()
     overlay: Overlay | None = None  #: of a node of the overlay; a plain client has none
 
 
@@ -104,9 +103,8 @@ class Invitation:
     """
 
     delta: int
-    places: Annotated[
-        tuple[Join, ...], Meta(max_length=PLACES_MAX)
-    ]  #: brokers around ours, nearer ones first
+    #: brokers around ours, nearer ones first
+    places: Annotated[tuple[Join, ...], Meta(max_length=PLACES_MAX)]
     incarnation: int  #: the highest known of the client; its own must be above
     acknowledge: str
     refill: bool

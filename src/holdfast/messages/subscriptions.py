@@ -175,9 +175,8 @@ class Known:
 
     subscription: SubscriptionId
     filter: str
-    route: Annotated[
-        tuple[str, ...], Meta(max_length=VECTOR_MAX)
-    ]  #: from the teller to the subscriber, nearest first
+    #: from the teller to the subscriber, nearest first
+    route: Annotated[tuple[str, ...], Meta(max_length=VECTOR_MAX)]
     partial: Annotated[tuple[Partition, ...], Meta(max_length=PARTITIONS_MAX)] = ()
     durable: Durable | None = None
 

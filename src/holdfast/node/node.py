@@ -590,9 +590,8 @@ def _check_own(client: str, message: Message) -> None:
             is_own = all(report.node == client for report in holdings)
         case Heal(_, rows):
             is_own = all(row.subscription.subscriber == client for row in rows)
-        case Lore(
-            _, graves
-        ):  # a publisher tells the subscriptions of others: what it publishes may be for them
+        # a publisher tells the subscriptions of others: what it publishes may be for them
+        case Lore(_, graves):
             is_own = all(grave.subscriber == client for grave in graves)
         case Relay(_, batch, at):
             is_own = all(batch.publications[i].publisher == client for i in at)

@@ -41,9 +41,8 @@ class NodeSettings:
     spreads: bool = True  #: subscriptions do, too; where nothing but flooding is asked for, they need not
     features: tuple[str, ...] = ()  #: what neighbours must have in common, besides δ
     trace_forwards: bool = False
-    replay_bytes_max: int = (
-        16 * 1024 * 1024
-    )  #: kept of what is safe, but not for good, in case more fail than δ
+    #: kept of what is safe, but not for good, in case more fail than δ
+    replay_bytes_max: int = 16 * 1024 * 1024
     relayed_bytes: int = 32 * 1024 * 1024  #: of publications on their way between two brokers
     subscriptions_max: int = 1_000_000
     name_bytes_max: int = 1_024

@@ -524,9 +524,8 @@ class Spread:
                 )
                 if interest is not None and interest.route:
                     known.append(known_of(interest))
-        if under_way is None or len(known) > len(
-            under_way.rows
-        ):  # who was asked must be asked again, about all
+        # who was asked must be asked again, about all
+        if under_way is None or len(known) > len(under_way.rows):
             senders = {} if under_way is None else under_way.senders
             if under_way is None and crossing.is_crossed and self._are_proven(known):
                 assert sender.connection is not None

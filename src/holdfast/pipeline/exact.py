@@ -29,9 +29,8 @@ _HEAD: Final = Struct("<HI")  #: nanoseconds, checksum
 _MICROSECOND: Final = 1_000
 _CRC_MASK: Final = 0xFFFF_FFFF
 
-_packed: Final = (
-    msgspec.msgpack.Encoder().encode
-)  #: of a ``PackedEvent`` that was read: as ``packed.pack`` makes it
+#: of a ``PackedEvent`` that was read: as ``packed.pack`` makes it
+_packed: Final = msgspec.msgpack.Encoder().encode
 
 
 class NotExact(EnvironmentsFault):

@@ -116,9 +116,8 @@ class LogReaderServer:
                 if self._listener.fileno() < 0:
                     return
                 logs.log("error", "a connection could not be taken", {"error": words_of(error)})
-                time.sleep(
-                    0.1
-                )  # out of descriptors, perhaps: trying again at once would only burn the processor
+                # out of descriptors, perhaps: trying again at once would only burn the processor
+                time.sleep(0.1)
                 continue
             if not self._connections.acquire(blocking=False):
                 _refuse(connection)

@@ -24,9 +24,8 @@ class Port:
         self.connection: int | None = None
         self.at: list[int] = []
         self.subscriptions: list[tuple[int, ...]] = []
-        self.merged: dict[
-            int, list[int]
-        ] = {}  #: where several subscriptions match: place to all their numbers
+        #: where several subscriptions match: place to all their numbers
+        self.merged: dict[int, list[int]] = {}
 
     def merge(self, numbers: tuple[int, ...]) -> None:
         """The last event gathered matches another subscription of the same client."""

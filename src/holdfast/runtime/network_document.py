@@ -129,9 +129,8 @@ class Document:
         table: Any = self._values
         for part in path[:-1]:
             table = table.setdefault(part, {}) if isinstance(table, dict) else table[part]
-        if isinstance(
-            table, dict
-        ):  # else what should be a table is a value, and said to be one when it is read
+        # if not, what should be a table is a value, and said to be one when it is read
+        if isinstance(table, dict):
             table[path[-1]] = key.kind.from_text(override.text)
             self._above[path] = override.where
 

@@ -59,9 +59,8 @@ class StreamEntry:
     retain: int | None = None  #: nanoseconds
     retain_bytes: int | None = None
     expires: str | None = None  #: an attribute
-    attributes: Mapping[str, str] = field(
-        default_factory=dict
-    )  #: those with columns in its table, with their types
+    #: those with columns in its table, with their types
+    attributes: Mapping[str, str] = field(default_factory=dict)
     lake: bool = False  #: who is behind its logs is fed from its table
 
     def stream(self, root: str) -> Stream:

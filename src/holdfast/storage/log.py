@@ -81,9 +81,8 @@ class SegmentLog:
         findings = _examined(files, identity, deep=deep)
         self.identity = findings.manifest.identity
         self.view: LogView = findings.view
-        self.damages: Sequence[Damage] = (
-            findings.damages
-        )  #: found at start; ``deep`` looks into sealed segments too
+        #: found at start; ``deep`` looks into sealed segments too
+        self.damages: Sequence[Damage] = findings.damages
         self.cut: Cut | None = findings.cut  #: the torn tail that was cut off at start
         self._last = self.view.last_index
         self._active: Segment | None = None

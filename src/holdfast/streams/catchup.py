@@ -224,9 +224,8 @@ class Scheduler:
         keys = [key for key, wanted in behind.items() if wanted > 0]
         if keys:
             turn = self._turns % len(keys)
-            keys = (
-                keys[turn:] + keys[:turn]
-            )  # where it does not come out even, somebody else has more each time
+            # where it does not come out even, somebody else has more each time
+            keys = keys[turn:] + keys[:turn]
         shares = dict.fromkeys(behind, 0)
         while left > 0 and keys:
             part = max(1, left // len(keys))

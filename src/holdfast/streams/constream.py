@@ -77,9 +77,8 @@ class Constream:
         self._subscribers: dict[int, _Subscriber] = {}
         self._attached: dict[int, _Subscriber] = {}
         self._behind: dict[int, Tick] = {}  #: those who are here and catch up, and up to where they were told
-        self._passing: set[int] = (
-            set()
-        )  #: those that are not durable: not logged, and they pin what they have not had
+        #: those that are not durable: not logged, and they pin what they have not had
+        self._passing: set[int] = set()
         self._version: Version = 0  #: what is wanted just above ``handed``,
         self._steps: list[tuple[Tick, Version]] = []  #: and what in addition above a later tick, ascending
         self._late: dict[int, Tick] = {}  #: subscribers whose start is above ``handed``

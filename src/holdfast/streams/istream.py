@@ -40,13 +40,11 @@ class Sender:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.pubend = knowledge.pubend
-        self.edge = (
-            knowledge.edge
-        )  #: all there is to say up to here has been said, or is told to whoever asks
+        #: all there is to say up to here has been said, or is told to whoever asks
+        self.edge = knowledge.edge
         self._lo = self.edge
-        self._versions: list[tuple[Version, Version]] = [
-            (0, 0)
-        ]  #: of ours, and of the receiver's that it covers
+        #: of ours, and of the receiver's that it covers
+        self._versions: list[tuple[Version, Version]] = [(0, 0)]
         self._knowledge = knowledge
 
     # Versions

@@ -138,9 +138,8 @@ class Kept:
     marks: dict[str, Mark] = field(default_factory=dict)
     upto: int = 0  #: the tick the marks are of: those of later events are read from the log
     lost: list[Lost] = field(default_factory=list)  #: of which the log was robbed
-    released: list[Lost] = field(
-        default_factory=list
-    )  #: what was given up, ascending, the latest with reasons
+    #: what was given up, ascending, the latest with reasons
+    released: list[Lost] = field(default_factory=list)
     created: int = 0  #: the tick before the first: up to here there is nothing, for ever
     expiries: Expiries | None = None  #: when the events up to ``upto`` expire, of a stream on which they do
 

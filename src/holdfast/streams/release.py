@@ -132,9 +132,8 @@ class Facts:
     keep: int = (
         0  #: what everybody has released goes when it is so old: its publisher may ask where it stands
     )
-    segments: Sequence[
-        tuple[Tick, int]
-    ] = ()  #: the log's parts: the last tick of each, and its bytes; the oldest first
+    #: the log's parts: the last tick of each, and its bytes; the oldest first
+    segments: Sequence[tuple[Tick, int]] = ()
     expired_through: Tick = (
         ORIGIN  #: what is not acknowledged up to here has outlived the time its publisher gave it (R1.33)
     )

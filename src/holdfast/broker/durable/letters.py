@@ -217,9 +217,8 @@ class Letters:
             self._on_report(letter)
         else:
             self._plane.saving.add(row, then=lambda: self.post(letter))
-        if (
-            told[0] - hosted.chopped > CHOP_EVERY
-        ):  # after it is saved, or who is restored stands below what is left
+        # after it is saved, or who is restored stands below what is left
+        if told[0] - hosted.chopped > CHOP_EVERY:
             hosted.chopped = told[0]
             self._plane.saving.add(then=lambda: self._plane.emit(ChopMatches(course.pubend, told[0])))
 

@@ -70,14 +70,12 @@ class OwnPubend:
         self.is_begun = kept.upto > kept.created  #: it is on disk that there are events
         self.is_announced = False  #: the network knows it
         self.held: list[Publication] = []  #: what came from publishers here before it was open
-        self.early: dict[
-            tuple[str, str], None
-        ] = {}  #: and who asked from elsewhere: publishers, and their brokers
+        #: and who asked from elsewhere: publishers, and their brokers
+        self.early: dict[tuple[str, str], None] = {}
         #: Brokers that may know more of it than its log does, and have not been heard since we were started again.
         self.unheard: dict[str, None] = {}
-        self.origins: dict[
-            str, str
-        ] = {}  #: from which broker the last requests of a publisher came, if not from here
+        #: from which broker the last requests of a publisher came, if not from here
+        self.origins: dict[str, str] = {}
         self.refusals = 0
         self.refusal: str | None = None  #: why the disk would not take the last append, if it still does not
         self._is_tried = False  #: whether it would by now is being asked
@@ -101,9 +99,8 @@ class OwnPubend:
             self._policies.append(Expiry())
             self._expiring = self._recover_expiring(stream.expires, kept, log)
         self._active_at: Tick = ORIGIN  #: when there was last something to tell
-        self._contents: dict[
-            Tick, Sequence[Content]
-        ] = {}  #: of events on their way to the disk, by their first tick
+        #: of events on their way to the disk, by their first tick
+        self._contents: dict[Tick, Sequence[Content]] = {}
         self._robbed: deque[Lost] = deque()  #: what stands behind appends that are not known yet
         self._base = self._recover(kept, log)
 
@@ -120,9 +117,8 @@ class OwnPubend:
             ticks = [tick for tick, _ in log.tail if tick not in knowledge.lost]
             events = [publication for tick, publication in log.tail if tick not in knowledge.lost]
             knowledge.add_events(ticks, events)
-        if (
-            self.is_begun or kept.lease or kept.released
-        ):  # else an earlier one of this name may have been lost
+        # if not, an earlier one of this name may have been lost
+        if self.is_begun or kept.lease or kept.released:
             self.be_first()
         base = max(stable, kept.lease, kept.created, *(lost.upto for lost in losses))
         knowledge.edge = max(knowledge.edge, stable)  # all of it may have been given up, and is in the lake

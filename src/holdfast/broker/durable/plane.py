@@ -442,9 +442,8 @@ class DurablePlane:
                 receiver = None if course is None else course.receivers.get(sender.name)
                 if course is None or receiver is None:
                     return  # we followed once, and do no more
-                if (
-                    receiver.edge is not None or message.answers
-                ):  # else they were told when we followed before
+                # if not, they were told when we followed before
+                if receiver.edge is not None or message.answers:
                     course.read(message)
                     receiver.on_items(message)
                     course.curiosity.on_items(message)

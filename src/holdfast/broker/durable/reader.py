@@ -47,24 +47,20 @@ class Reader:
     confirmed_on: Tick = 0  #: the same by the wall clock
     absent: dict[str, Partition] = field(default_factory=dict)  #: pubends its client was confirmed without
     unheard: set[str] = field(default_factory=set)  #: and such as nobody had told of then
-    awaited: dict[str, Tick | None] = field(
-        default_factory=dict
-    )  #: pubends that have not admitted us yet, and from where on they are read
-    told: dict[str, Tick] = field(
-        default_factory=dict
-    )  #: by pubend, up to where its client was sent everything
-    moved_from: dict[str, int] = field(
-        default_factory=dict
-    )  #: brokers it may still be at, with the epoch there
+    #: pubends that have not admitted us yet, and from where on they are read
+    awaited: dict[str, Tick | None] = field(default_factory=dict)
+    #: by pubend, up to where its client was sent everything
+    told: dict[str, Tick] = field(default_factory=dict)
+    #: brokers it may still be at, with the epoch there
+    moved_from: dict[str, int] = field(default_factory=dict)
     #: The claim by which it began, wherever that was; (0, ""): its client said where it stood.
     born: Claim = (0, "")
     #: Brokers that have it, too, until they have said how far it is there; and so long it waits for them to begin.
     unmerged: dict[str, Instant] = field(default_factory=dict)
     seated_on: Tick = 0  #: when its client came, by the wall clock
     seat: Seat = NO_SEAT
-    pins: dict[str, int] = field(
-        default_factory=dict
-    )  #: by pubend, the report from which on it is waited for
+    #: by pubend, the report from which on it is waited for
+    pins: dict[str, int] = field(default_factory=dict)
     away_since: Tick = 0  #: 0: it is being read
     gaps: dict[str, int] = field(default_factory=dict)  #: that it was told since we started, by reason
     _accepts: Callable[[Any], bool] | None = None

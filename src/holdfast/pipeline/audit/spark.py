@@ -123,9 +123,8 @@ def _settings(partitions: int) -> dict[str, str]:
     return {
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.adaptive.enabled": str(partitions > _PARTITIONS_MIN).lower(),
-        "spark.sql.limit.initialNumPartitions": str(
-            partitions
-        ),  # it would look for rows in one part after the other
+        # it would look for rows in one part after the other
+        "spark.sql.limit.initialNumPartitions": str(partitions),
     }
 
 

@@ -38,9 +38,8 @@ class Round:
     size: int = 0  #: bytes of files
     ranges: dict[str, tuple[Tick, Tick]] = field(default_factory=dict)  #: by pubend: (after, upto]
     mistyped: Counter[str] = field(default_factory=Counter)
-    problems: dict[str, EnvironmentsFault] = field(
-        default_factory=dict
-    )  #: by broker or pubend why it is missing
+    #: by broker or pubend why it is missing
+    problems: dict[str, EnvironmentsFault] = field(default_factory=dict)
 
     @property
     def note(self) -> Mapping[str, object]:

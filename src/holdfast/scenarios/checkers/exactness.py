@@ -31,9 +31,8 @@ def _problems(history: History, stream: Stream) -> Iterator[Violation]:
     for line in stream.items:
         is_event = line["kind"] == "deliver"
         upto: int = line["tick"] if is_event else line["upto"]
-        begin = (
-            upto - 1 if place is None else place
-        )  # where a stream began that begins with an event nobody says
+        # where a stream began that begins with an event nobody says
+        begin = upto - 1 if place is None else place
         after: int = begin if is_event else line["after"]
         lines = (line,) if before is None else (before, line)
         if place is not None and (upto <= place or after < place):

@@ -64,9 +64,8 @@ class DurableOracle(Transcript):
         self._has_lines = lines_max > 0
         self._pubends: defaultdict[str, KnownPubend] = defaultdict(KnownPubend)
         self._stable: dict[EventId, tuple[str, int]] = {}
-        self._asked: dict[
-            tuple[str, int], tuple[str, str]
-        ] = {}  #: durable name and filter, by subscriber and number
+        #: durable name and filter, by subscriber and number
+        self._asked: dict[tuple[str, int], tuple[str, str]] = {}
         self._kept: dict[str, _Kept] = {}
         self._found: list[Violation] = []
         self._nodes: dict[str, Node] = {}  #: those that have a store

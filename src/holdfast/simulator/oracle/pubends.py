@@ -24,9 +24,8 @@ class KnownPubend:
     ticks: list[int] = field(default_factory=list)  #: with an event, ascending
     events: dict[int, Publication] = field(default_factory=dict)
     appended: dict[int, Publication] = field(default_factory=dict)  #: whatever became of it
-    pending: list[Sequence[tuple[int, Publication]]] = field(
-        default_factory=list
-    )  #: appends that are not stable
+    #: appends that are not stable
+    pending: list[Sequence[tuple[int, Publication]]] = field(default_factory=list)
     _verdicts: dict[str, dict[int, bool]] = field(default_factory=dict)  #: by filter and tick
     _filters: dict[str, Callable[[Subject], bool]] = field(default_factory=dict)
 

@@ -22,9 +22,8 @@ class Verdicts(Law):
     def __init__(self, annals: Annals) -> None:
         super().__init__(annals)
         self._seen: dict[tuple[str, int], set[EventId]] = {}
-        self._admitted: dict[
-            tuple[str, int], dict[str, int]
-        ] = {}  #: by subscriber and life, by publisher the highest
+        #: by subscriber and life, by publisher the highest
+        self._admitted: dict[tuple[str, int], dict[str, int]] = {}
         self._delivered: dict[tuple[str, int], set[EventId]] = {}
         self.suppressed = 0  #: by an edge
         self.rejected = 0  #: by nodes that had not seen them, rightly
