@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -23,7 +24,7 @@ from holdfast.bench.peers import (
     Size,
     all_peers,
 )
-from holdfast.bench.peers_bare import BareLoop
+from holdfast.bench.peers_bare import BARE, BARE_SYNCING, BareLoop, Syncs
 from holdfast.bench.peers_evidence import Evidence
 from holdfast.bench.peers_nats import Nats
 from holdfast.bench.peers_peer import EVENT_BYTES, OnDisk, Peer
@@ -52,7 +53,9 @@ def test_a_peer_is_measured_under_every_workload(peer: Peer, tmp_path: Path) -> 
         (job, peer.name)
         for job in (PUBLISHING, AWAITED, FAN_OUT, WRITTEN, f"{LATENCY}, p50", f"{LATENCY}, p99")
     }
-    floors = {(f"{LATENCY}, p{percent}", floor) for percent in (50, 99) for floor in (DISK, BareLoop.name)}
+    floors = {
+        (f"{LATENCY}, p{percent}", floor) for percent in (50, 99) for floor in (DISK, BARE, BARE_SYNCING)
+    }
     assert set(outcomes) == wanted | floors
     assert all(len(outcome.runs) == TINY.repetitions for outcome in outcomes.values())
     assert all(value > 0 for outcome in outcomes.values() if outcome.job != WRITTEN for value in outcome.runs)
@@ -71,8 +74,9 @@ def test_peers_take_turns_in_one_run(tmp_path: Path) -> None:
     assert found == [peer.name for peer in peers] * 2, "for nobody, and for one who is away"
 
 
-def test_the_bare_loop_hands_on_what_it_has_on_disk(tmp_path: Path) -> None:
-    bare = BareLoop()
+@pytest.mark.parametrize("syncs", get_args(Syncs))
+def test_a_bare_loop_hands_on_what_it_has_on_disk(syncs: Syncs, tmp_path: Path) -> None:
+    bare = BareLoop(syncs)
     bare.start(tmp_path / "bare")
     try:
         assert len(bare.latencies_ns(400, 0.1)) == 40
@@ -126,7 +130,8 @@ OUTCOMES = [
     outcome(f"{LATENCY}, p50", DISK, 400),
     outcome(f"{LATENCY}, p50", "Holdfast", 1_500),
     outcome(f"{LATENCY}, p99", "Holdfast", 4_000),
-    outcome(f"{LATENCY}, p99", BareLoop.name, 1_600),
+    outcome(f"{LATENCY}, p99", BARE, 1_600),
+    outcome(f"{LATENCY}, p99", BARE_SYNCING, 800),
     outcome(f"{LATENCY}, p99", "honest", 8_000),
     outcome(f"{LATENCY}, p99", "hasty", 2_000),
     outcome(f"{LATENCY}, p99", "lying", 1_000),
@@ -142,8 +147,9 @@ def test_holdfast_is_held_against_the_best_peer_that_was_seen_to_sync() -> None:
     assert figures[f"{LATENCY}, p50 beyond a sync"].value == pytest.approx(1.1)
     assert figures[f"{LATENCY}, p50 beyond a sync"].verdict == "missed"
     assert figures[f"{LATENCY}, p99 over the lowest of a peer that syncs"].value == 0.5
-    assert figures[f"{LATENCY}, p99 over {BareLoop.name}"].value == 2.5
-    assert figures[f"{LATENCY}, p99 of {BareLoop.name} over the lowest of a peer that syncs"].value == 0.2
+    assert figures[f"{LATENCY}, p99 over {BARE}"].value == 2.5
+    assert figures[f"{LATENCY}, p99 of {BARE} over the lowest of a peer that syncs"].value == 0.2
+    assert figures[f"{LATENCY}, p99 of {BARE_SYNCING} over the lowest of a peer that syncs"].value == 0.1
     assert figures[WRITTEN].verdict == "missed"
     assert FAN_OUT not in figures, "what was not measured is not promised"
 

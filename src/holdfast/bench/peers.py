@@ -98,14 +98,14 @@ class Contest:
 
     def __init__(self, peers: Sequence[Peer], folder: Path, size: Size) -> None:
         self._peers = {peer.name: peer for peer in peers}
-        self._bare = BareLoop()
+        self._floors = [BareLoop("thread"), BareLoop("loop")]
         self._folder = folder
         self._size = size
         self._stack = ExitStack()
 
     def __enter__(self) -> Contest:
         with self._stack:
-            for peer in (*self._peers.values(), self._bare):
+            for peer in (*self._peers.values(), *self._floors):
                 self._stack.callback(peer.stop)
                 peer.start(self._home(peer.name))
             self._stack = self._stack.pop_all()
@@ -143,7 +143,7 @@ class Contest:
 
     def latency(self) -> Iterator[Outcome]:
         """From publishing to delivery at a steady rate, beside what the disk alone takes, and the least of a server."""
-        peers: dict[str, Peer] = {self._bare.name: self._bare, **self._peers}
+        peers: dict[str, Peer] = {**{floor.name: floor for floor in self._floors}, **self._peers}
         found: dict[str, list[list[int]]] = {DISK: [], **{name: [] for name in peers}}
         for _ in range(self._size.repetitions):
             self._settle()

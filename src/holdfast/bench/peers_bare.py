@@ -1,8 +1,9 @@
 """The least that a broker written in Python does for an event that is to be on disk: the floor of its latency.
 
-One loop reads events, one thread appends and syncs them, all that have come together, and the loop hands them on and
-acknowledges them. There are no sessions, no matching, no positions of subscribers; all events are of one size. Run as
-a program it is that server: ``python -m holdfast.bench.peers_bare PORT FILE``.
+One loop reads events, hands them on and acknowledges them. A thread appends and syncs them, all that have come
+together, as Holdfast does it; or the loop does that itself, as Redis does, and then a disk that stands still would
+stand for every session and heartbeat. There are no sessions, no matching, no positions of subscribers; all events are
+of one size. Run as a program it is that server: ``python -m holdfast.bench.peers_bare thread|loop PORT FILE``.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import asyncio
 import socket
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, NamedTuple, cast
+from typing import Final, Literal, NamedTuple, cast
 
 from holdfast.bench.peers_load import Marked, body, dialled
 from holdfast.bench.peers_peer import EVENT_BYTES, OnDisk
@@ -23,7 +25,13 @@ from holdfast.bench.peers_raw import RawPeer, Space
 from holdfast.runtime.loop import run
 from holdfast.storage.real_files import RealFiles
 
-__all__ = ["BareLoop"]
+__all__ = ["BARE", "BARE_SYNCING", "BareLoop", "Syncs"]
+
+BARE: Final = "a bare loop in Python"
+BARE_SYNCING: Final = "a bare loop in Python that syncs itself"
+
+#: Who syncs.
+Syncs = Literal["thread", "loop"]
 
 PUBLISHES: Final = b"P"  #: the first byte of a connection: what it is for
 SUBSCRIBES: Final = b"S"
@@ -33,7 +41,10 @@ ACKNOWLEDGED: Final = b"."
 class BareLoop(RawPeer):
     """The server, and how it is spoken to. It knows one topic, so it is for one workload at a time."""
 
-    name = "a bare loop in Python"
+    def __init__(self, syncs: Syncs = "thread") -> None:
+        super().__init__()
+        self.name = BARE if syncs == "thread" else BARE_SYNCING
+        self._syncs = syncs
 
     def missing(self) -> str | None:
         """It is always there."""
@@ -46,7 +57,7 @@ class BareLoop(RawPeer):
     def serve(self, folder: Path) -> Server:
         """On our own Python."""
         port = free_port()
-        command = [sys.executable, "-m", __name__, str(port), str(folder / "events")]
+        command = [sys.executable, "-m", __name__, self._syncs, str(port), str(folder / "events")]
         return Server(self.name, command, port, folder / "log", {})
 
     def create(self, port: int, space: Space) -> None:
@@ -62,7 +73,7 @@ class BareLoop(RawPeer):
 
     def on_disk_statement(self) -> OnDisk:
         """As below."""
-        return OnDisk(True, 1, "appended and synced as by Holdfast, in a thread")
+        return OnDisk(True, 1, f"appended and synced as by Holdfast, in the {self._syncs}")
 
 
 def _dialled(port: int, what: bytes) -> socket.socket:
@@ -102,8 +113,8 @@ class _Waiting(NamedTuple):
 class _Connection(asyncio.Protocol):
     """One of the server's, and what all of them share."""
 
-    def __init__(self, waiting: SimpleQueue[_Waiting], subscribers: list[asyncio.Transport]) -> None:
-        self._waiting = waiting
+    def __init__(self, take: Callable[[_Waiting], None], subscribers: list[asyncio.Transport]) -> None:
+        self._take = take
         self._subscribers = subscribers
         self._publishes: bool | None = None
         self._rest = b""
@@ -113,7 +124,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """What it is for, then events, which are handed to the thread."""
+        """What it is for, then events, which are to be synced."""
         if self._publishes is None:
             self._publishes, data = data.startswith(PUBLISHES), data[1:]
             if not self._publishes:
@@ -122,7 +133,7 @@ class _Connection(asyncio.Protocol):
         whole = len(data) - len(data) % EVENT_BYTES
         self._rest = data[whole:]
         if whole:
-            self._waiting.put(_Waiting(self._transport, data[:whole]))
+            self._take(_Waiting(self._transport, data[:whole]))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Nothing is for it any more."""
@@ -130,19 +141,19 @@ class _Connection(asyncio.Protocol):
             self._subscribers.remove(self._transport)
 
 
-async def _serve(port: int, path: Path) -> None:
+async def _serve(syncs: str, port: int, path: Path) -> None:
     loop = asyncio.get_running_loop()
     waiting: SimpleQueue[_Waiting] = SimpleQueue()
     subscribers: list[asyncio.Transport] = []
+    files = RealFiles(path.parent)
 
-    def hand_on(synced: list[_Waiting]) -> None:
+    def hand_on(synced: Sequence[_Waiting]) -> None:
         for publisher, events in synced:
             for subscriber in subscribers:
                 subscriber.write(events)
             publisher.write(ACKNOWLEDGED * (len(events) // EVENT_BYTES))
 
-    def sync() -> None:
-        files = RealFiles(path.parent)
+    def sync_all() -> None:
         while True:
             taken = [waiting.get()]
             while not waiting.empty():
@@ -150,10 +161,16 @@ async def _serve(port: int, path: Path) -> None:
             files.append_stable(path.name, *(each.events for each in taken))
             loop.call_soon_threadsafe(hand_on, taken)
 
-    threading.Thread(target=sync, daemon=True).start()
-    server = await loop.create_server(lambda: _Connection(waiting, subscribers), "127.0.0.1", port)
+    def sync_one(taken: _Waiting) -> None:
+        files.append_stable(path.name, taken.events)
+        hand_on([taken])
+
+    if syncs == "thread":
+        threading.Thread(target=sync_all, daemon=True).start()
+    take = waiting.put if syncs == "thread" else sync_one
+    server = await loop.create_server(lambda: _Connection(take, subscribers), "127.0.0.1", port)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    run(_serve(int(sys.argv[1]), Path(sys.argv[2])))
+    run(_serve(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))

@@ -36,9 +36,8 @@ def main(command: list[str]) -> int:
 
 
 def _hold(child: subprocess.Popen[bytes]) -> None:
-    while os.read(
-        STDIN, 4_096
-    ):  # not through sys.stdin, whose lock would be held when the server ends by itself
+    # not through sys.stdin, whose lock would be held when the server ends by itself
+    while os.read(STDIN, 4_096):
         pass
     _signal(child.pid, signal.SIGTERM)
     try:

@@ -8,7 +8,7 @@ from holdfast.bench.figure import Figure, figure_rows, judged, machine, table_li
 from holdfast.bench.network_outcome import Outcome
 from holdfast.bench.network_report import NETWORK_COLUMNS, network_rows
 from holdfast.bench.peers import AWAITED, DISK, FAN_OUT, LATENCY, PUBLISHING, WRITTEN, Fact
-from holdfast.bench.peers_bare import BareLoop
+from holdfast.bench.peers_bare import BARE, BARE_SYNCING
 from holdfast.bench.peers_holdfast import Holdfast
 from holdfast.bench.peers_holdfast_client import HoldfastClient
 from holdfast.bench.report import FIGURE_COLUMNS
@@ -96,14 +96,11 @@ def peers_figures(outcomes: Sequence[Outcome], facts: Sequence[Fact]) -> list[Fi
         ),
         (f"{P50} beyond a sync", found.beyond_disk_ms(), "ms", 1, None, True),
         (f"{P99} over the lowest of a peer that syncs", found.over_best(P99, min), "×", 1, None, True),
-        (f"{P99} over {BareLoop.name}", found.over(P99, BareLoop.name), "×", None, None, True),
-        (
-            f"{P99} of {BareLoop.name} over the lowest of a peer that syncs",
-            found.over_best(P99, min, BareLoop.name) if found.own(P99) else None,
-            "×",
-            None,
-            None,
-            True,
+        (f"{P99} over {BARE}", found.over(P99, BARE), "×", None, None, True),
+        *(
+            (f"{P99} of {bare} over the lowest of a peer that syncs", value, "×", None, None, True)
+            for bare in (BARE, BARE_SYNCING)
+            if (value := found.over_best(P99, min, bare)) is not None and found.own(P99) is not None
         ),
         (FAN_OUT, found.own(FAN_OUT), "deliveries/s", 500_000, 1_000_000, False),
         (WRITTEN, found.own(WRITTEN), "bytes/event", 900, None, True),
@@ -127,8 +124,8 @@ def peers_markdown(
         "socket to a durable subscriber's. Fan-out: a hundred durable subscribers who acknowledge, 25 of whom get each",
         "event. A run that loses, repeats or reorders an event fails. All are spoken to with raw sockets, Holdfast by",
         "its own client too. Bytes written are `write_bytes` of /proc/PID/io of the servers. One server or, of",
-        "Holdfast, one that logs and one for the subscribers of the fan-out. The bare loop reads, appends and syncs in",
-        "a thread, hands on, and does nothing else: less than that no broker in Python takes.",
+        "Holdfast, one that logs and one for the subscribers of the fan-out. The bare loops read, append and sync, one",
+        "in a thread and one by itself, hand on, and do nothing else: less than the latter no broker in Python takes.",
         "",
         *table_lines(NETWORK_COLUMNS, network_rows(outcomes)),
         "",
