@@ -3,7 +3,7 @@
 Windows, batches, caches, segments and what is remembered are bounded everywhere, by numbers that a simulated network
 never comes near. So a seed draws some of them small, and the scenario of that seed of the durable swarm is run with
 these [FoundationDB does so with its knobs]. Limits that are promises (how long something is kept) stay as they are, and
-those for which small is slower than a scenario lasts, or forgets receipts that judges go by, are not so small.
+those for which small is slower than a scenario lasts, or forgets what judges go by (receipts, reasons), are larger.
 
     python tests/cramped.py CHUNK NUMBER [--faults] [--tight]      a chunk of seeds, for the soak
     python tests/cramped.py --seed 17 [--faults] [--tight]         one seed, and which of its limits it takes to fail
@@ -69,7 +69,7 @@ LIMITS: Final[dict[str, tuple[int, ...]]] = {
     "streams.knowledge.RANGES_MAX": (1, 3, 10),
     "streams.knowledge.VERSIONS_MAX": (2, 3, 6),
     "streams.pubend.LEASE_TICKS": (150_000,),
-    "streams.pubend.REASONS_MAX": (1, 2),
+    "streams.pubend.REASONS_MAX": (20, 40),
     "streams.store_events.RECENT_BYTES": (6_000,),
     "streams.store_events.RECENT_EVENTS": (60, 90),
     "streams.store_events.WAITING_BYTES": (1, 200),
