@@ -320,6 +320,7 @@ def test_a_token_ahead_of_a_pubend_that_is_being_written_takes_nothing_of_that_a
         capacity, desk.disk.capacity = desk.disk.capacity, desk.disk.capacity - desk.disk.room()
         desk.hold()
         desk.disk.capacity = capacity
+        desk.wait(2 * SECOND)
         desk.say(publisher, publish("p", 2, 3, 4))
     desk.hold()
     desk.wait(SECOND)

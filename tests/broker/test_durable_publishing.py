@@ -160,7 +160,7 @@ def test_a_repeat_of_what_is_still_on_its_way_to_the_disk_waits_for_it() -> None
 # A disk that will not
 
 
-def test_what_a_full_disk_refuses_is_rejected_by_name_and_the_next_events_are_taken() -> None:
+def test_what_a_full_disk_refuses_is_rejected_by_name_and_with_room_events_are_taken_again() -> None:
     """Publishing is refused with the reason, and heals; a refused event is certainly not there."""
     desk = Desk()
     reader = desk.reader()
@@ -175,6 +175,7 @@ def test_what_a_full_disk_refuses_is_rejected_by_name_and_the_next_events_are_ta
     assert all("no space" in each.problem and each.code == "" for each in rejected)
     assert {log.level for log in desk.logs if log.text == "events cannot be logged"} == {"warning"}
     desk.disk.capacity = 1 << 62
+    desk.wait(2 * SECOND)
     desk.say(publisher, publish("p", 4))
     assert desk.done_of(AppendEvents)[-1].refusals == desk.own.refusals > 0
     assert desk.got(reader) == [1, 4]

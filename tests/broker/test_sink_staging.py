@@ -276,6 +276,10 @@ def test_an_epoch_the_disk_would_not_take_may_be_committed_again() -> None:
     assert desk.said(desk.spark, Committed)[-1].problem == "no space left"
     desk._store._events._refusals[OWN] = 1  # as the store that refused it would know
     desk.hold()
+    refused = desk.commit(1, ("t0", 1))
+    assert refused is not None
+    assert refused.problem == "no space left", "for a while, whether or not there is room"
+    desk.wait(2 * SECOND)
     answer = desk.commit(1, ("t0", 1))
     assert answer is not None
     assert answer.events == 1

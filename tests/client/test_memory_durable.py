@@ -324,3 +324,21 @@ async def test_b1_4_a_repeat_is_answered_with_its_place() -> None:
         async with holdfast.connect(net.url, broker="b2", name="p") as p:
             again = await net.in_time(p.publish("orders/eu", n=1))
             assert again == holdfast.Receipt(first.pubend, first.tick, duplicate=True)
+
+
+@scenario
+async def test_a_full_disk_refuses_what_is_sent_behind_as_well_and_with_room_all_is_taken() -> None:
+    """One publisher's events stay in order: none is logged behind one that is refused, before it has heard of that."""
+    with network("full", stepped=True) as net:
+        async with holdfast.connect(net.url, broker="b2", name="p") as p:
+            await net.in_time(p.publish("orders/eu", n=1))
+            net.fill_disk("b2")
+            with pytest.raises(holdfast.Refused, match="no space left"):
+                await net.in_time(p.publish("orders/eu", n=2))
+            net.free_disk("b2")
+            with pytest.raises(holdfast.Refused, match="no space left"):
+                await net.in_time(p.publish("orders/eu", n=3))
+            net.advance(2)
+            assert not (await net.in_time(p.publish("orders/eu", n=4))).duplicate
+        with pytest.raises(holdfast.InvalidOption, match="no 'b9'"):
+            net.fill_disk("b9")

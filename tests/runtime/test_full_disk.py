@@ -73,6 +73,7 @@ async def test_a_full_disk_refuses_events_and_serves_them(tmp_path: Path) -> Non
 
                 # It heals by itself.
                 filling.unlink()
+                await brokers.wait_for("events can be logged again", "b1")
                 accepted.append((await publisher.publish("t", {"i": -2}, EVENT, timeout=PATIENCE_S)).tick)
                 healed = await items.get(PATIENCE_S)
                 assert isinstance(healed, holdfast.LoggedEvent)

@@ -15,7 +15,7 @@ import pytest
 
 import holdfast
 from holdfast.broker.durable.course import Course
-from holdfast.broker.durable.own import OwnPubend
+from holdfast.broker.durable.own import REFUSE_NS, OwnPubend
 from holdfast.broker.input import Seek
 from holdfast.broker.settings import Neighbour, Settings, Stream
 from holdfast.client.errors import TakenOver
@@ -31,7 +31,7 @@ from holdfast.runtime.broker_process import BrokerService
 from holdfast.runtime.operator import InvalidStart, seek_to
 from holdfast.streams.checkpoint_token import Place, Token
 from holdfast.streams.pubend import Kept, Request
-from holdfast.streams.storing import ChopMatches, EventsRefused
+from holdfast.streams.storing import ChopMatches, EventsRefused, TryEvents
 from raw_peer import wait_until
 from scenario import scenario
 
@@ -277,15 +277,15 @@ async def test_status_and_metrics_say_who_pins_a_log_and_that_a_disk_is_full(tmp
         assert 'holdfast_durable_subscriptions{broker="a",state="away"} 1.0' in page
 
 
-def test_a_full_disk_is_a_state_until_it_takes_something_again() -> None:
+def test_a_full_disk_is_a_state_until_there_is_room() -> None:
     own = OwnPubend(Course(PUBEND, "orders", is_own=True), STREAM, Kept(), None, ())
-    first, second = (Publication("p", n, pack(make_event("orders/eu"))) for n in (1, 2))
-    own.publish([Request(0, first)], 10)
-    own.on_refused("full", 1, is_final=False)
-    assert (own.refusal, own.failure) == ("full", None)
-    own.publish([Request(0, second)], 20)
-    own.on_stable(1, 100)
-    assert own.refusal is None
+    own.publish([Request(0, Publication("p", 1, pack(make_event("orders/eu"))))], 10)
+    own.on_refused("full", 1, 0, is_final=False)
+    assert (own.problem, own.failure) == ("full", None)
+    assert own.try_again(REFUSE_NS - 1) is None
+    assert own.try_again(REFUSE_NS) == TryEvents(PUBEND)
+    assert own.on_tried(None)
+    assert own.problem is None
 
 
 @scenario

@@ -160,9 +160,28 @@ def test_what_a_full_disk_refused_may_come_again() -> None:
     pubend.publish(requests("p", 1), now=100)
     pubend.publish(requests("p", 2, after=1), now=200)
     assert pubend.on_refused("full", 100) == [Refusal("p", 1, "full"), Refusal("p", 2, "full")]
+    pubend.refusal = None
     again = pubend.take([publication("p", 1), publication("p", 2)], now=50).append
     assert again is not None, "from its publisher, who has heard of it"
     assert list(again.ticks) == [201, 202]
+
+
+def test_until_there_is_room_everything_is_refused_so_that_nothing_overtakes_what_was() -> None:
+    """3 and 4 were sent before anybody had heard of the refusal; logged now, 1 and 2 could only come behind them."""
+    pubend = Pubend("e", Kept())
+    pubend.publish(requests("q", 1), now=50)
+    pubend.on_stable()
+    pubend.take([publication("p", 1), publication("p", 2)], now=100)
+    pubend.on_refused("full", 100)
+    assert pubend.take([publication("p", 3)], now=150) == (None, [Refusal("p", 3, "full")])
+    again = pubend.publish([*requests("p", 4, after=3), *requests("q", 1, 2)], now=160)
+    assert again.append is None
+    assert again.answers == [Refusal("p", 4, "full"), Receipt("q", 1, 50, True), Refusal("q", 2, "full")]
+    pubend.refusal = None
+    late = pubend.publish(requests("p", 1, 2, 3, 4), now=200)
+    assert late == (None, [Refusal("p", n, "full") for n in (1, 2, 3, 4)]), "copies on their way"
+    after = pubend.take([publication("p", 5)], now=300).append
+    assert after is not None
 
 
 def test_silence_before_an_event_that_is_not_stable_is_asserted_under_the_lease_too() -> None:
@@ -180,6 +199,7 @@ def test_what_was_refused_for_certain_is_not_taken_from_a_letter_that_comes_late
     pubend = Pubend("e", Kept())
     pubend.publish(requests("p", 1, 2), now=100)
     pubend.on_refused("full", 100)
+    pubend.refusal = None
     late = pubend.publish([*requests("p", 1, 2), *requests("q", 1)], now=200)
     assert late.answers == [Refusal("p", 1, "full"), Refusal("p", 2, "full")]
     assert late.append is not None
@@ -192,6 +212,7 @@ def test_a_refusal_is_forgotten_when_no_copy_can_be_on_its_way() -> None:
     pubend = Pubend("e", Kept())
     pubend.publish(requests("p", 1), now=100)
     pubend.on_refused("full", 100)
+    pubend.refusal = None
     assert pubend.publish(requests("p", 1), now=100 + REFUSED_FOR).append is not None
 
 

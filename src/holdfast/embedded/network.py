@@ -192,6 +192,18 @@ class Network:
             self._world.shift_clock(broker, round(seconds * 1_000))
         self._changed()
 
+    def fill_disk(self, broker: str) -> None:
+        """Let a broker's disk run full: what is to be logged there is refused."""
+        with self._lock:
+            self._broker(broker).disk.become_full()
+        self._changed()
+
+    def free_disk(self, broker: str) -> None:
+        """Make room on a broker's disk; what it refused it takes again soon."""
+        with self._lock:
+            self._broker(broker).disk.have_room()
+        self._changed()
+
     def expel(self, client: str) -> None:
         """Have the network forget a client that is a node of it, as an operator does with one that is dead for good."""
         with self._lock:

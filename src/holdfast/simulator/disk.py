@@ -21,6 +21,7 @@ from holdfast.storage.files import DiskFailed, DiskFull
 
 __all__ = ["SimulatedDisk"]
 
+ABUNDANCE: Final = 1 << 62  #: bytes, of a disk that is not full
 SECTOR_BYTES: Final = 64  #: smaller than real ones, for the writes of tests are small too
 
 
@@ -47,7 +48,7 @@ class SimulatedDisk:
         self._random = random
         self._sectors = sectors
         self._files: dict[str, _File] = {}
-        self.capacity = 1 << 62
+        self.capacity = ABUNDANCE
         self.is_failing = False  #: whether syncs fail
 
     def append(self, name: str, *pieces: bytes) -> None:
@@ -154,6 +155,10 @@ class SimulatedDisk:
             file.write(file.end, None)
             _carry_out(file.stable, file.end, None)
         self.capacity -= self.room()
+
+    def have_room(self) -> None:
+        """Not be full any more."""
+        self.capacity = ABUNDANCE
 
     def crash(self) -> None:
         """Lose what was not synced, but for a prefix of it."""

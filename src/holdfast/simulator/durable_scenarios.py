@@ -33,7 +33,6 @@ SILENCE_MS: Final = 2_500
 LONG_MS: Final = 12_000
 #: What subscribers have room for that have hardly any.
 BUFFERS: Final = (1, 1, 2, 3, 10)
-ABUNDANCE: Final = 1 << 62  #: bytes of a disk that is not full
 
 _TOPICS: Final = ("orders/eu", "orders/us", "alarms/eu", "alarms/us/east")
 _PATTERNS: Final = ("#", "#", "orders/#", "+/eu", "alarms/us/#", *_TOPICS)
@@ -68,7 +67,8 @@ class Hazard:
 
     def _end(self, world: World) -> None:
         disk = world.nodes[self.broker].disk
-        disk.is_failing, disk.capacity = False, ABUNDANCE
+        disk.is_failing = False
+        disk.have_room()
 
 
 @dataclass(frozen=True, slots=True)

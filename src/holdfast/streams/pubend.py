@@ -8,7 +8,8 @@ Where there is no event there is silence. It is asserted up to now only while a 
 starts again begins above its lease, so no event ever gets a tick that was said to be silent [B1.3].
 
 The pubend does not write. It says what is to be appended, in order, and hears how far the log is stable; what the disk
-refused it takes back, all of it, since what came behind was built on it.
+refused it takes back, all of it, since what came behind was built on it. Then it refuses whatever comes, until there is
+room and its publishers have heard: what they had sent behind would be logged before what they send again.
 """
 
 from __future__ import annotations
@@ -174,6 +175,8 @@ class Pubend:
         self._appended: deque[Append] = deque()  #: not known to be stable
         self._numbers: dict[str, int] = {}  #: the last number of a publisher among those
         self._refused: dict[str, _Refused] = {}  #: the last of a publisher that the disk would not take
+        #: Why the disk would not take the last append. Nothing is taken until its owner says that there is none.
+        self.refusal: str | None = None
 
     def _of(self, publisher: str) -> Receipts:
         known = self._publishers.get(publisher)
@@ -193,7 +196,7 @@ class Pubend:
     def take(self, publications: Sequence[Publication], now: int) -> Outcome:
         """One publisher's events, as it sends them itself: their numbers ascend, and nothing is missing before them."""
         publisher = publications[0].publisher
-        if publications[0].n <= self.last_number(publisher):
+        if self.refusal is not None or publications[0].n <= self.last_number(publisher):
             return self.publish([Request(BEGIN, each) for each in publications], now)
         self._numbers[publisher] = publications[-1].n
         return Outcome(self._append(publications, now, is_one_publishers=True), [])
@@ -208,6 +211,8 @@ class Pubend:
             last = self.last_number(publisher)
             if n <= last:
                 self._answer_repeat(publisher, n, answers)
+            elif self.refusal is not None:
+                answers.append(self._refuse(publication, self.refusal, now))
             elif self._is_refused(publisher, n, now):
                 answers.append(Refusal(publisher, n, self._refused[publisher].reason))
             elif publisher in holes:
@@ -274,17 +279,21 @@ class Pubend:
         return append, answers
 
     def on_refused(self, reason: str, now: int) -> list[Answer]:
-        """The disk was full: nothing of what was appended and is not stable was kept, and it may be sent again.
-
-        But not by a letter that is still on its way: whoever hears of the refusal takes it for certain.
-        """
+        """The disk was full: nothing of what was appended and is not stable was kept, and nothing is taken now."""
         refused = [publication for append in self._appended for publication in append.publications]
         self._appended.clear()
         self._numbers.clear()
+        self.refusal = reason
         self._refused = {each: last for each, last in self._refused.items() if now < last.until}
-        for publication in refused:
-            self._refused[publication.publisher] = _Refused(publication.n, now + REFUSED_FOR, reason)
-        return [Refusal(publication.publisher, publication.n, reason) for publication in refused]
+        return [self._refuse(publication, reason, now) for publication in refused]
+
+    def _refuse(self, publication: Publication, reason: str, now: int) -> Refusal:
+        """It may be sent again, but not by a letter that is still on its way: a refusal is taken for certain."""
+        publisher, n = publication.publisher, publication.n
+        last = self._refused.get(publisher)
+        highest = n if last is None else max(n, last.n)
+        self._refused[publisher] = _Refused(highest, now + REFUSED_FOR, reason)
+        return Refusal(publisher, n, reason)
 
     def _is_refused(self, publisher: str, n: int, now: int) -> bool:
         last = self._refused.get(publisher)

@@ -89,7 +89,7 @@ class Committing:
         if is_done(epoch.version, commit.own.core.last_number(epoch.app)):
             self._finish(commit, 0, is_repeat=True)
             return
-        problem = self._problem(commit)
+        problem = commit.own.problem or self._problem(commit)
         shares = [share for share in commit.shares if share.events]
         if problem is not None:
             self._fail(commit, problem)
@@ -124,8 +124,8 @@ class Committing:
         """What was staged for the epoch that is being read: its events, in the order of its attempts."""
         commit, self._reading = self._reading, None
         assert commit is not None
-        if commit.own.failure is not None:
-            self._fail(commit, commit.own.failure)
+        if commit.own.problem is not None:
+            self._fail(commit, commit.own.problem)
             return
         by_attempt: dict[str, list[bytes]] = {}
         for attempt, n, event in map(_fields, read.publications):

@@ -62,7 +62,7 @@ def on_disk(plane: DurablePlane, done: DiskInput) -> None:
             fields = {"pubend": pubend, "reason": reason}
             plane.throttle.on_refused(pubend)
             plane.emit(Log(_level(is_final=is_final), "events cannot be logged", fields))
-            plane.pubends.answer(own, own.on_refused(reason, plane.clock, is_final=is_final))
+            plane.pubends.answer(own, own.on_refused(reason, plane.clock, plane.now, is_final=is_final))
             plane.epochs.committing.on_refused(own, reason)
         case EventsTried(pubend, problem):
             if plane.own[pubend].on_tried(problem):

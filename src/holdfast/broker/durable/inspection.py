@@ -57,15 +57,14 @@ def durable_status(plane: DurablePlane) -> dict[str, Any]:
 def _pubend(plane: DurablePlane, own: OwnPubend) -> dict[str, Any]:
     """A log of ours. ``released`` is T_r, ``delivered`` T_d [BZA §3]."""
     core, minima = own.core, own.minima
-    problem = own.failure or own.refusal
     pinning = {report.shb for report in minima.pinning() if report.released < core.stable}
     return {
         "pubend": core.name,
         "stream": own.stream.name,
         "incarnation": core.incarnation,
         "copies": COPIES,
-        "state": "failed" if own.failure else "refusing" if problem else "ok",
-        "problem": problem,
+        "state": "failed" if own.failure else "refusing" if own.problem else "ok",
+        "problem": own.problem,
         "last": core.stable,
         "unstable": core.unstable,
         "unstable_since": core.unstable_since,

@@ -47,6 +47,10 @@ QUIET_AFTER: Final = 3 * SECOND // 1_000
 #: What everybody has had is kept so long, for publishers that did not hear of it.
 KEEP: Final = 10 * SECOND // 1_000
 
+#: So long nothing is taken after the disk has refused something, whether or not there is room again: what publishers
+#: had sent behind it comes meanwhile, and is refused, too.
+REFUSE_NS: Final = SECOND
+
 #: Why everything of a pubend is lost.
 GONE: Final = "the log is gone"
 
@@ -77,7 +81,7 @@ class OwnPubend:
         #: from which broker the last requests of a publisher came, if not from here
         self.origins: dict[str, str] = {}
         self.refusals = 0
-        self.refusal: str | None = None  #: why the disk would not take the last append, if it still does not
+        self._try_at: Instant = 0  #: not before that the disk is asked whether it would take events again
         self._is_tried = False  #: whether it would by now is being asked
         self.failure: str | None = None  #: nothing can be logged any more, and why
         self.size = 0 if log is None else sum(size for _, size in log.segments)
@@ -156,6 +160,11 @@ class OwnPubend:
 
     # Publishing
 
+    @property
+    def problem(self) -> str | None:
+        """Why nothing can be logged, now or any more."""
+        return self.failure or self.core.refusal
+
     def take(
         self, publications: Sequence[Publication], contents: Sequence[Content], now: Tick
     ) -> tuple[AppendEvents | None, list[Answer]]:
@@ -188,7 +197,6 @@ class OwnPubend:
     def on_stable(self, appends: int, size: int) -> list[Answer]:
         """Appends are on disk: their events are accepted, and known from now on."""
         self.size = size
-        self.refusal = None
         answers: list[Answer] = []
         for _ in range(appends):
             append, accepted = self.core.on_stable()
@@ -213,31 +221,29 @@ class OwnPubend:
             self.course.know_contents(ticks, contents)
         knowledge.extend(max(knowledge.edge, self._base), ticks, publications)
 
-    def on_refused(self, reason: str, now: Tick, *, is_final: bool) -> list[Answer]:
-        """The disk would not take what was appended."""
+    def on_refused(self, reason: str, clock: Tick, now: Instant, *, is_final: bool) -> list[Answer]:
+        """The disk would not take what was appended; for a while nothing is taken: first its publishers hear of it."""
         self.refusals += 1
-        self.refusal = reason
+        self._try_at = now + REFUSE_NS
         if is_final:
             self.failure = reason
             return []  # nobody knows what became of them
         self._contents.clear()
-        answers = self.core.on_refused(reason, now)
+        answers = self.core.on_refused(reason, clock)
         self._lose()
         return answers
 
-    def try_again(self) -> TryEvents | None:
+    def try_again(self, now: Instant) -> TryEvents | None:
         """From time to time: ask whether the disk would take events again, if it did not; then ``on_tried``."""
-        if self.refusal is None or self.failure is not None or self._is_tried:
+        if self.core.refusal is None or self.failure is not None or self._is_tried or now < self._try_at:
             return None
         self._is_tried = True
         return TryEvents(self.core.name)
 
     def on_tried(self, problem: str | None) -> bool:
-        """It would, or there is still a problem. Whether it would, and that is news: it may have taken some since."""
+        """It would, or there is still a problem; whether it would."""
         self._is_tried = False
-        if self.refusal is None:
-            return False
-        self.refusal = problem
+        self.core.refusal = problem
         return problem is None
 
     # Silence

@@ -537,7 +537,7 @@ class DurablePlane:
             self._report_at = self.now + self._settings.report_every_ns
             self.saving.try_again()
             for own in self.own.values():
-                if (attempt := own.try_again()) is not None:
+                if (attempt := own.try_again(self.now)) is not None:
                     self.emit(attempt)
             self.operating.expire()
             self.epochs.staging.sweep(self.clock)
