@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ import holdfast
 from holdfast import memory, sync
 from holdfast.client import outbox_table
 from holdfast.client.item import Item, LoggedEvent
+from holdfast.client.outbox_table import OutboxTable, SqliteOutbox
 
 STREAMS = {"orders": ("orders/#", "durable")}
 
@@ -47,6 +50,21 @@ def left(database: UserDatabase, mine: Any) -> int:
     [(count,)] = database.execute(mine, "SELECT count(*) FROM holdfast_outbox")
     mine.commit()
     return int(count)
+
+
+def die(*arguments: object) -> None:
+    raise KeyError("the process died between the receipts and the deletion")
+
+
+def relayed_at_last(outbox: OutboxTable, network: sync.Network) -> int:
+    """There is room, and the broker finds out in its own time."""
+    until = time.monotonic() + 20
+    while True:
+        try:
+            return outbox.relay(network)
+        except holdfast.Refused:
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 def test_what_was_added_is_published_in_order_and_gone(
@@ -100,11 +118,7 @@ def test_b1_4_what_was_published_before_a_crash_is_not_published_again(
             outbox.add("orders/eu", {"i": i})
     with sync.connect(net.url, name="reader") as reader, reader.subscribe("orders/#") as items:
         with sync.connect(net.url, name="shop") as network, monkeypatch.context() as dying:
-
-            def die(*arguments: object) -> None:
-                raise KeyError("the process died between the receipts and the deletion")
-
-            dying.setattr(outbox, "_delete", die)
+            dying.setattr(outbox, "_settle", die)
             with pytest.raises(KeyError):
                 outbox.relay(network)
         assert left(database, mine) == 3
@@ -127,11 +141,7 @@ def test_b1_4_what_was_published_before_a_crash_is_not_published_again_through_a
         outbox.add("orders/eu", {"i": 0})
     with sync.connect(net.url, name="reader") as reader, reader.subscribe("orders/#") as items:
         with sync.connect(net.url, broker="b2", name="shop") as network, monkeypatch.context() as dying:
-
-            def die(*arguments: object) -> None:
-                raise KeyError("the process died between the receipts and the deletion")
-
-            dying.setattr(outbox, "_delete", die)
+            dying.setattr(outbox, "_settle", die)
             with pytest.raises(KeyError):
                 outbox.relay(network)
         with closing(database.connect()) as other:
@@ -202,6 +212,129 @@ def test_an_event_nobody_will_have_does_not_keep_the_others(
         outbox.discard(refused.value.id.n)
         assert outbox.relay(network) == 0
         assert left(database, mine) == 0
+
+
+def test_what_a_full_disk_would_not_take_is_published_when_there_is_room_and_in_order(
+    database: UserDatabase, mine: Any, net: memory.Network
+) -> None:
+    """The user's transaction was committed, so its event will be published, whatever the network says meanwhile."""
+    outbox = database.outbox(mine, "shop")
+    with sync.connect(net.url, name="reader") as reader, reader.subscribe("orders/#") as items:
+        with sync.connect(net.url, name="shop") as network:
+            with database.transaction(mine):
+                outbox.add("orders/eu", {"i": 0})
+            assert outbox.relay(network) == 1
+            net.fill_disk("b1")
+            with database.transaction(mine):
+                for i in range(1, 4):
+                    outbox.add("orders/eu", {"i": i})
+            for _ in range(2):
+                with pytest.raises(holdfast.Refused, match="no space left"):
+                    outbox.relay(network)
+            with database.transaction(mine):
+                outbox.add("orders/eu", {"i": 4})
+            net.free_disk("b1")
+            assert relayed_at_last(outbox, network) == 4
+        assert left(database, mine) == 0
+        assert amounts(taken(items, 5)) == [0, 1, 2, 3, 4]
+        with pytest.raises(holdfast.TimedOut):
+            items.get(timeout=0.05)
+
+
+def test_b1_4_a_relay_that_died_when_the_disk_was_full_is_gone_on_with(
+    database: UserDatabase, mine: Any, net: memory.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had heard that its events were refused, and could not write it down."""
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        for i in range(3):
+            outbox.add("orders/eu", {"i": i})
+    with sync.connect(net.url, name="reader") as reader, reader.subscribe("orders/#") as items:
+        net.fill_disk("b1")
+        with sync.connect(net.url, name="shop") as network, monkeypatch.context() as dying:
+            dying.setattr(outbox, "_settle", die)
+            with pytest.raises(KeyError):
+                outbox.relay(network)
+        net.free_disk("b1")
+        with sync.connect(net.url, name="shop") as network:
+            assert relayed_at_last(database.outbox(mine, "shop"), network) == 3
+        assert amounts(taken(items, 3)) == [0, 1, 2]
+
+
+def test_what_was_accepted_and_could_not_be_deleted_is_deleted_by_the_next_relay(
+    database: UserDatabase, mine: Any, net: memory.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user's database is locked for a moment; the network is the same, and so is the outbox."""
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        for i in range(3):
+            outbox.add("orders/eu", {"i": i})
+    with sync.connect(net.url, name="shop") as network, network.subscribe("orders/#") as items:
+        with monkeypatch.context() as locked:
+            locked.setattr(outbox, "_settle", die)
+            with pytest.raises(KeyError):
+                outbox.relay(network)
+        assert left(database, mine) == 3
+        with database.transaction(mine):
+            outbox.add("orders/eu", {"i": 3})
+        assert outbox.relay(network) == 1
+        assert left(database, mine) == 0
+        assert amounts(taken(items, 4)) == [0, 1, 2, 3]
+
+
+def test_an_outbox_that_was_restored_from_a_backup_gives_no_number_again(
+    database: UserDatabase, mine: Any, net: memory.Network
+) -> None:
+    """What was added since is another event than what was published under the numbers that come next in the backup."""
+    outbox = database.outbox(mine, "shop")
+    with sync.connect(net.url, name="shop") as network, network.subscribe("orders/#") as items:
+        with database.transaction(mine):
+            outbox.add("orders/eu", {"i": 0})
+        assert outbox.relay(network) == 1
+        [backup] = database.execute(mine, "SELECT last, home FROM holdfast_outbox_numbers")
+        mine.commit()
+        with database.transaction(mine):
+            for i in (1, 2):
+                outbox.add("orders/eu", {"i": i})
+        assert outbox.relay(network) == 2
+        with database.transaction(mine):
+            database.execute(mine, "UPDATE holdfast_outbox_numbers SET last = ?, home = ?", *backup)
+            outbox = database.outbox(mine, "shop")
+            outbox.add("orders/eu", {"i": 3})
+        assert outbox.relay(network) == 1
+        assert amounts(taken(items, 4)) == [0, 1, 2, 3]
+
+
+def test_as_many_events_as_go_at_a_time_may_be_ones_nobody_will_have(
+    database: UserDatabase, mine: Any, net: memory.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox_table, "BATCH", 3)
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        for i in range(7):
+            outbox.add("no stream has this" if i < 5 else "orders/eu", {"i": i})
+    with sync.connect(net.url, name="shop") as network, network.subscribe("orders/#") as items:
+        with pytest.raises(holdfast.BadEvent):
+            outbox.relay(network)
+        assert amounts(taken(items, 2)) == [5, 6]
+        assert left(database, mine) == 5
+
+
+def test_a_connection_that_commits_each_statement_by_itself_is_as_good(
+    tmp_path: Path, net: memory.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a relay that dies while it gives numbers gives them again, to other events."""
+    with closing(sqlite3.connect(tmp_path / "mine.sqlite", isolation_level=None)) as mine:
+        outbox = SqliteOutbox(mine, "shop")
+        for i in range(3):
+            outbox.add("orders/eu", {"i": i})
+        with sync.connect(net.url, name="shop") as network:
+            with monkeypatch.context() as dying:
+                dying.setattr(outbox_table, "_LAST_IS", "UPDATE nowhere SET last = ? WHERE outbox = ?")
+                with pytest.raises(sqlite3.OperationalError, match="nowhere"):
+                    outbox.relay(network)
+            assert mine.execute("SELECT count(n) FROM holdfast_outbox").fetchone() == (0,)
+            assert outbox.relay(network) == 3
 
 
 def test_outboxes_do_not_concern_each_other(database: UserDatabase, mine: Any, net: memory.Network) -> None:

@@ -66,10 +66,16 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction of our own."""
+        """A transaction of our own, however the user has transactions begin and end."""
         _refuse_inside(self._connection.in_transaction)
-        with self._connection:
+        self.run("BEGIN IMMEDIATE")
+        try:
             yield
+            self.run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self.run("ROLLBACK")
+            raise
 
     def create(self, *statements: str) -> None:
         """Make tables."""

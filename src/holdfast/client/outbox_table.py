@@ -25,7 +25,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.client.databases import Database, PostgresDatabase, SqliteDatabase
-from holdfast.client.errors import InvalidOption, Refused, Unknown
+from holdfast.client.errors import BadEvent, InvalidOption, Refused, Unknown
 from holdfast.events.event import make_event
 from holdfast.events.packed import pack, unpack
 from holdfast.events.value import Value
@@ -42,11 +42,15 @@ __all__ = ["OutboxTable", "PostgresOutbox", "SqliteOutbox"]
 #: So many events are on their way at a time.
 BATCH: Final = 500
 
-_LOCK = "UPDATE holdfast_outbox_numbers SET last = last WHERE outbox = ?"
 _HOME = "SELECT home FROM holdfast_outbox_numbers WHERE outbox = ?"
 _LAST = "SELECT last FROM holdfast_outbox_numbers WHERE outbox = ?"
+_LAST_IS = "UPDATE holdfast_outbox_numbers SET last = ? WHERE outbox = ?"
+_ANY = "SELECT id FROM holdfast_outbox WHERE outbox = ? LIMIT 1"
 _FRESH = "SELECT id FROM holdfast_outbox WHERE outbox = ? AND n IS NULL ORDER BY id LIMIT ?"
-_NUMBERED = "SELECT n, event FROM holdfast_outbox WHERE outbox = ? AND n IS NOT NULL ORDER BY n LIMIT ?"
+_NUMBER = "UPDATE holdfast_outbox SET n = ? WHERE id = ?"
+_NUMBERED = "SELECT n, event FROM holdfast_outbox WHERE outbox = ? AND n IS NOT NULL ORDER BY n"
+_TAKE_BACK = "UPDATE holdfast_outbox SET n = NULL WHERE outbox = ? AND n = ?"
+_DELETE = "DELETE FROM holdfast_outbox WHERE outbox = ? AND n = ?"
 
 
 class OutboxTable:
@@ -55,7 +59,11 @@ class OutboxTable:
     def __init__(self, database: Database, name: str) -> None:
         self.name = name
         self._database = database
-        self._refused: dict[int, Refused] = {}  #: by number, until they are discarded
+        self._bad: dict[int, BadEvent] = {}  #: by number, until they are discarded
+        #: What the database has not been told yet: numbers that are accepted, and that the network would not take.
+        self._accepted: set[int] = set()
+        self._put_off: set[int] = set()
+        self._has_begun = False  #: to give numbers
         database.create(
             f"CREATE TABLE IF NOT EXISTS holdfast_outbox (id {database.identity}, outbox TEXT NOT NULL,"
             f" n BIGINT, event {database.blob} NOT NULL)",
@@ -84,78 +92,115 @@ class OutboxTable:
 
         In transactions of its own: give it a connection on which nobody is in one.
 
-        :raises Refused: if the network will not have one of them. It stays, and the others are published.
-        :raises Unknown: if there is no receipt in time; call again.
+        :raises BadEvent: if the network will never have one of them. It stays, and the others are published.
+        :raises Refused: if it will not have them now, because a disk is full: call again.
+        :raises Unknown: if there is no receipt in time: call again.
         """
         if network.name != self.name:
             raise InvalidOption("network", f"is connected as {network.name!r}; expected {self.name!r}")
+        if self._accepted or self._put_off:
+            self._settle()
         relayed = 0
-        while True:
-            rows = [(n, event) for n, event in self._numbered(network) if n not in self._refused]
-            if not rows:
-                break
+        while rows := self._numbered(network):
             relayed += self._publish(network, rows, timeout)
-        if self._refused:
-            raise next(iter(self._refused.values())).with_traceback(None)
+        if self._bad:
+            raise next(iter(self._bad.values())).with_traceback(None)
         return relayed
 
     def discard(self, n: int) -> None:
-        """Give up an event that is refused, by the number of its ``Refused.id``."""
-        self._refused.pop(n, None)
-        self._delete([n])
-
-    def _numbered(self, network: Network) -> list[tuple[Any, ...]]:
-        """The events that come next, each with its number, which it keeps; the network is told where they go."""
-        if not self._database.look("SELECT id FROM holdfast_outbox WHERE outbox = ? LIMIT 1", self.name):
-            return []
+        """Give up an event that is refused for good, by the number of its ``BadEvent.id``."""
+        self._bad.pop(n, None)
         with self._database.transaction():
-            self._database.run(
-                "INSERT INTO holdfast_outbox_numbers (outbox, last, home)"
-                f" VALUES (?, {self._database.microseconds}, ?) ON CONFLICT (outbox) DO NOTHING",
-                self.name,
-                network.home or network.broker,
-            )
-            self._database.run(_LOCK, self.name)
-            [(home,)] = self._database.run(_HOME, self.name)
-            network.home = home
-            [(last,)] = self._database.run(_LAST, self.name)
-            for (row,) in self._database.run(_FRESH, self.name, BATCH):
+            self._database.run(_DELETE, self.name, n)
+
+    def _numbered(self, network: Network) -> list[tuple[int, bytes]]:
+        """The events that come next, each with its number, which it keeps; the network is told where they go."""
+        if not self._database.look(_ANY, self.name):
+            return []
+        run = self._database.run
+        with self._database.transaction():
+            self._lock(network.home or network.broker)
+            [(network.home,)] = run(_HOME, self.name)
+            [(last,)] = run(_LAST, self.name)
+            room = BATCH - len(self._waiting())
+            for (row,) in run(_FRESH, self.name, room):
                 last += 1
-                self._database.run("UPDATE holdfast_outbox SET n = ? WHERE id = ?", last, row)
-            self._database.run(
-                "UPDATE holdfast_outbox_numbers SET last = ? WHERE outbox = ?", last, self.name
-            )
-            return self._database.run(_NUMBERED, self.name, BATCH)
+                run(_NUMBER, last, row)
+            run(_LAST_IS, last, self.name)
+            waiting = self._waiting()
+        self._has_begun = True
+        return waiting
+
+    def _lock(self, home: str) -> None:
+        """Be the only one who gives numbers, until the end of the transaction.
+
+        The first time above the clock, too: the database may be an older copy of itself.
+        """
+        run, now = self._database.run, self._database.microseconds
+        run(
+            f"INSERT INTO holdfast_outbox_numbers (outbox, last, home) VALUES (?, {now}, ?)"
+            " ON CONFLICT (outbox) DO NOTHING",
+            self.name,
+            home,
+        )
+        above = "last" if self._has_begun else f"CASE WHEN last < {now} THEN {now} ELSE last END"
+        run(f"UPDATE holdfast_outbox_numbers SET last = {above} WHERE outbox = ?", self.name)
+
+    def _waiting(self) -> list[tuple[int, bytes]]:
+        """Those that have a number, and may be accepted."""
+        return [(n, event) for n, event in self._database.run(_NUMBERED, self.name) if n not in self._bad]
 
     def _publish(self, network: Network, rows: list[tuple[int, bytes]], timeout: float | None) -> int:
-        """How many of them are accepted."""
+        """Hear of each whether it is accepted; how many are.
+
+        All are sent, even behind one that is refused: what has been asked of the network must be answered under its
+        number, and before another number is given to what comes before it.
+        """
+        waiting = dict(rows)
+        unknown: Unknown | None = None
+        refused: Refused | None = None
+        while waiting and unknown is None:
+            for n, sent in self._send(network, waiting):
+                try:
+                    sent.receipt(timeout if unknown is None else 0)
+                    self._accepted.add(n)
+                except Refused as error:
+                    if error.id != (self.name, n):
+                        break  # an earlier one is, which ends a publisher: this was not even sent
+                    if isinstance(error, BadEvent):
+                        self._bad[n] = error
+                    else:
+                        self._put_off.add(n)
+                        refused = refused or error
+                except Unknown as error:
+                    unknown = unknown or error
+                del waiting[n]
+        accepted = len(self._accepted)
+        self._settle()
+        if failure := unknown or refused:
+            raise failure
+        return accepted
+
+    def _send(self, network: Network, rows: dict[int, bytes]) -> list[tuple[int, Sent]]:
+        """Events on their way, until one is refused."""
         sent: list[tuple[int, Sent]] = []
         out = network.publisher(window=BATCH)
-        with suppress(Refused):  # the first that is refused ends a publisher; its receipt says which that was
-            for n, packed in rows:
+        with suppress(Refused):
+            for n, packed in rows.items():
                 event = unpack(packed)
                 attributes, payload, content_type = event.attributes, event.payload, event.content_type
                 sent.append((n, out.send(event.topic, attributes, payload, content_type=content_type, n=n)))
-        accepted: list[int] = []
-        unknown: Unknown | None = None
-        for n, each in sent:
-            try:
-                each.receipt(timeout if unknown is None else 0)
-                accepted.append(n)
-            except Refused as error:
-                if error.id == (self.name, n):  # else an earlier one was, and this was not even sent
-                    self._refused[n] = error
-            except Unknown as error:
-                unknown = unknown or error
-        self._delete(accepted)
-        if unknown is not None:
-            raise unknown
-        return len(accepted)
+        return sent
 
-    def _delete(self, numbers: list[int]) -> None:
+    def _settle(self) -> None:
+        """Accepted events are over. What the network would not take is certainly nowhere, and gets other numbers."""
         with self._database.transaction():
-            for n in numbers:
-                self._database.run("DELETE FROM holdfast_outbox WHERE outbox = ? AND n = ?", self.name, n)
+            for n in self._accepted:
+                self._database.run(_DELETE, self.name, n)
+            for n in self._put_off:
+                self._database.run(_TAKE_BACK, self.name, n)
+        self._accepted.clear()
+        self._put_off.clear()
 
 
 class SqliteOutbox(OutboxTable):
