@@ -78,6 +78,25 @@ def test_what_has_no_answer_for_a_second_is_sent_again_from_the_first() -> None:
     assert len(asked(desk, left)) == 5, "whatever has an answer is not sent again"
 
 
+def test_a_hole_is_filled_once_though_every_letter_behind_it_speaks_of_it() -> None:
+    """Else each of many letters would have all of them sent again: a flood, where one was lost."""
+    desk, left = far_sequencer()
+    publisher = desk.publisher("p", 1)
+    for n in (2, 3, 4):
+        desk.say(publisher, publish("p", n))
+    hole = Answers("b", "left", FAR, 1, "p", hole=0)
+    for _ in range(3):
+        desk.say(left, hole)
+    assert asked(desk, left)[4:] == [(BEGIN, 1), (1, 2), (2, 3), (3, 4)]
+    desk.say(left, logged(1))
+    desk.say(left, replace(hole, hole=1))
+    assert asked(desk, left)[8:] == [(BEGIN, 2), (2, 3), (3, 4)], "another one: what was sent again was lost, too"
+    desk.wait(2 * SECOND)
+    before = len(asked(desk, left))
+    desk.say(left, replace(hole, hole=1))
+    assert asked(desk, left)[before:] == [(BEGIN, 2), (2, 3), (3, 4)], "and the same, after it was sent again"
+
+
 def test_a_hole_is_filled_from_what_was_answered_last() -> None:
     """The letter with 1 was lost: the pubend took nothing behind it, and says so."""
     desk, left = far_sequencer()

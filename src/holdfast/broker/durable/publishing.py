@@ -53,6 +53,7 @@ class Errand:
         self.is_full = False  #: something did not fit, and what came behind it was not taken either
         self._sent = 0  #: so many of those were sent
         self._last = BEGIN  #: the number sent before the next
+        self._filled: tuple[int, int] | None = None  #: the hole that was filled last, and the first that had no answer
         self.repeat_at: Instant = 0
 
     def add(self, publications: Sequence[Publication]) -> None:
@@ -72,6 +73,16 @@ class Errand:
         """Begin again with the first that has no answer."""
         self._sent = 0
         self._last = BEGIN
+        self._filled = None
+
+    def fill(self, hole: int) -> bool:
+        """Begin again, since something is missing behind a number; False: every letter behind it says so."""
+        found = (hole, self.unanswered[0].n)
+        if self._filled == found:
+            return False
+        self.restart()
+        self._filled = found
+        return True
 
     def next_requests(self, now: Instant) -> tuple[list[int], list[Publication]]:
         """What is to be sent now, each with the number before it."""
@@ -165,8 +176,7 @@ class Errands:
         before = errand.size
         errand.answered(news, now)
         self._size += errand.size - before
-        if answers.hole is not None and errand.unanswered:
-            errand.restart()
+        if answers.hole is not None and errand.unanswered and errand.fill(answers.hole):
             self._send(pubend, errand, now)
         if not errand.unanswered and not errand.is_full:
             del self._errands[publisher][pubend]
