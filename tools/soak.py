@@ -108,6 +108,7 @@ def everything() -> list[Soaked]:
     durable = "tests/real_durable.py"
     logged = "-m holdfast.simulator.durable_swarm"
     names, shared = "tests/names_swarm.py", "tests/real_names.py"
+    programs = "tests/real_programs.py"
     planted, bare = "tests/large_planted.py", "tests/bare_cluster.py"
     lies = "tests/fuzz_durable_campaign.py"
     spark = "tests/real_pipeline.py"
@@ -139,6 +140,13 @@ def everything() -> list[Soaked]:
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
         # Thirty kills each of ten networks.
         Soaked("5 real brokers killed so often, 40 durable subscribers: exactly once", durable, 300, 10),
+        # Forty kills each of ten networks.
+        Soaked(
+            "users' programs and brokers killed so often: exactly once, from table to table",
+            programs,
+            400,
+            10,
+        ),
         # Twelve kills each of five networks.
         Soaked(
             "real brokers killed so often, many clients under few durable names: all is read", shared, 60, 5

@@ -90,7 +90,9 @@ def test_a_hole_is_filled_once_though_every_letter_behind_it_speaks_of_it() -> N
     assert asked(desk, left)[4:] == [(BEGIN, 1), (1, 2), (2, 3), (3, 4)]
     desk.say(left, logged(1))
     desk.say(left, replace(hole, hole=1))
-    assert asked(desk, left)[8:] == [(BEGIN, 2), (2, 3), (3, 4)], "another one: what was sent again was lost, too"
+    assert asked(desk, left)[8:] == [(BEGIN, 2), (2, 3), (3, 4)], (
+        "another one: what was sent again was lost, too"
+    )
     desk.wait(2 * SECOND)
     before = len(asked(desk, left))
     desk.say(left, replace(hole, hole=1))
