@@ -1,4 +1,4 @@
-"""A user's programs, as docs/client.md has them, to be killed: ``python tests/exact_program.py KIND DATABASE NAME URL…``
+"""A user's programs, as the manual has them, to be killed: ``python tests/exact_program.py KIND DATABASE NAME URL…``
 
 ``produce`` puts orders into its own table and tells of them by an outbox, in one transaction, and relays that. Once
 there is a file DATABASE.enough it goes on until the outbox is empty, and ends. ``consume`` writes what it is given into

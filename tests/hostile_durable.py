@@ -150,7 +150,7 @@ DURABLE: dict[type, Callable[[Random], Message]] = {
     Reported: lambda draw: Reported(*letter(draw), pubend(draw), number(draw), number(draw)),
     Resign: lambda draw: Resign(*letter(draw), pubend(draw), number(draw)),
     Claim: lambda draw: Claim(*letter(draw), pubend(draw), number(draw)),
-    Fetch: lambda draw: Fetch(*letter(draw), text(draw), seat(draw), born(draw)),
+    Fetch: lambda draw: Fetch(*letter(draw), text(draw), seat(draw), born(draw), number(draw)),
     Fetched: lambda draw: Fetched(
         *letter(draw), text(draw), _stands(draw), number(draw), number(draw), text(draw), seat(draw)
     ),

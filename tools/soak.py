@@ -174,6 +174,9 @@ def everything() -> list[Soaked]:
             60,
         ),
         Soaked("and where a clock is wrong: the same", f"{names} --faults --narrow --skewed", 4_000, 40),
+        Soaked(
+            "and where nobody else comes: nobody is ousted", f"{names} --faults --several --alone", 4_000, 80
+        ),
         Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),
         Soaked("and with faults: nothing that was owed is missing", f"{logged} --lake --faults", 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),

@@ -320,6 +320,32 @@ def test_a_client_that_came_here_after_the_move_is_not_ousted_by_hearing_of_it()
     assert desk.got(reader) == [2]
 
 
+@pytest.mark.parametrize("has_come_back", [False, True])
+def test_nor_by_being_asked_by_a_broker_that_has_not_heard_of_it(has_come_back: bool) -> None:
+    """Its client had gone there, and came back when that one was down; its claim is earlier, or than this session."""
+    desk, publisher, reader = shop(durable="mine")
+    mine, here_before = desk.durable("mine"), desk.epoch("mine")
+    asked_since = desk.clock + 500_000 if has_come_back else here_before - 1
+    if has_come_back:
+        desk.lose(reader)
+        desk.wait(SECOND)
+        reader = desk.reader("u", incarnation=2, durable="mine")
+    desk.plane.moving.receive(Fetch("b", "left", "mine", mine.seat, mine.born, asked_since))
+    assert desk.said(reader, Ousted) == []
+    assert (desk.epoch("mine") > asked_since, mine.is_held) == (True, False)
+    desk.say(publisher, publish("p", 2))
+    assert desk.got(reader) == [2]
+
+
+def test_one_that_has_it_by_a_later_claim_is_answered_and_whoever_reads_it_here_is_ousted() -> None:
+    desk, _, reader = shop(durable="mine")
+    mine = desk.durable("mine")
+    desk.plane.moving.receive(Fetch("b", "left", "mine", mine.seat, mine.born, desk.clock + 1))
+    desk.wait(SECOND)
+    assert len(desk.said(reader, Ousted)) == 1
+    assert mine.is_held
+
+
 def test_a_restarted_broker_seats_no_one_without_a_token_before_it_must_have_heard_of_moves() -> None:
     """For two seconds; who has a token says itself where it stands."""
     desk, _, _ = shop(durable="mine")

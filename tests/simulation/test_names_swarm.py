@@ -28,11 +28,12 @@ RUNS_MIN = 3
 PLAIN, FAULTY = Kind(), Kind(with_faults=True)
 NARROW = Kind(with_faults=True, narrow=True)
 SKEWED = Kind(with_faults=True, narrow=True, skewed=True)
+ALONE = Kind(with_faults=True, several=True, alone=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
 #: from before it had moved; who went on after an interruption with one of two, or when another had come; what was
-#: ended at one broker, and then begun anew at another that had not heard so.
+#: ended at one broker, and then begun anew at another that had not heard so; who was ousted by where it had been.
 ONCE_FAILED = (
     (1, PLAIN),
     (7, PLAIN),
@@ -56,10 +57,13 @@ ONCE_FAILED = (
     (10045, FAULTY),
     (6139, NARROW),
     (6877, NARROW),
+    (207, ALONE),
 )
 
 
-@pytest.mark.parametrize("kind", [PLAIN, FAULTY, SKEWED, Kind(with_faults=True, several=True, narrow=True)])
+@pytest.mark.parametrize(
+    "kind", [PLAIN, FAULTY, SKEWED, ALONE, Kind(with_faults=True, several=True, narrow=True)]
+)
 def test_no_seed_breaks_a_promise(kind: Kind) -> None:
     is_time_up = for_seconds(SECONDS, RUNS_MIN)
     for seed in count(1_000_000):
@@ -120,6 +124,7 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
         (Moving, "_merge", unasked, 30, FAULTY, "nobody reads"),
         (Seat, "is_after", never, 5740, FAULTY, "Gap"),
         (Seat, "is_after", always, 1, FAULTY, "nobody came"),
+        (Moving, "_stays", lambda *_: False, 207, ALONE, "nobody came"),
         (Hosting, "_on_reading", lambda *_: [], 0, PLAIN, "do not end"),
     ],
 )

@@ -159,12 +159,14 @@ class Fetch(Letter):
     """A durable subscription is to be read at the sender: where does the receiver know it to stand.
 
     It is for a client that comes anew; or that was interrupted, had this ``seat``, and read what was ``born`` so: then
-    the answer may be ``Withheld``.
+    the answer may be ``Withheld``. Or it is at the sender already, since an ``epoch``: for whom it was seated last, and
+    as what it was born.
     """
 
     durable: str
     seat: Seat = NO_SEAT
     born: tuple[Number, Name] | None = None
+    epoch: Number = 0  #: 0: it is not
 
 
 class Stand(NamedTuple):

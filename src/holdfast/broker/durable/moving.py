@@ -78,8 +78,9 @@ class Moving:
             return  # it is about to be here; it will be asked again
         reader, places = readers.durable.get(durable), None
         if reader is not None:
-            had, read = letter.seat, letter.born
-            reason = withheld(durable, reader.seat, reader.born, had=had, read=read)
+            if letter.epoch and self._stays(reader, letter):
+                return  # that broker will hear of it, or has by now
+            reason = "" if letter.epoch else _withheld(reader, letter)
             if reason:
                 refusal = Withheld(letter.origin, self._plane.name, durable, letter.seat, reason)
                 self._plane.letters.post(refusal)
@@ -96,6 +97,22 @@ class Moving:
             epoch = reader.durable.epoch
             answer = replace(answer, epoch=epoch, born=born, born_at=born_at, seat=reader.seat)
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
+
+    def _stays(self, reader: Reader, letter: Fetch) -> bool:
+        """Whether one that another broker has, too, is here nevertheless: by a later claim, or by its client."""
+        if rank(reader.durable, self._plane.name) > (letter.epoch, letter.origin):
+            return True
+        return letter.born == reader.born and self._has_come_back(reader, letter)
+
+    def _has_come_back(self, reader: Reader, letter: Fetch | Moved) -> bool:
+        """Whether its client has come here after another broker had claimed it: then it is ours, and so we claim it."""
+        has_come = reader.port is not None and reader.seated_on > letter.epoch
+        if not has_come or letter.seat.is_after(reader.seat):
+            return False
+        reader.durable = Durable(letter.durable, reader.seated_on)
+        reader.moved_from[letter.origin] = letter.epoch
+        self._plane.readers.places.save_reader(reader)
+        return True
 
     def given_to(self, durable: str) -> str | None:
         """The broker that was just told where a subscription stands, and is going to read it."""
@@ -184,16 +201,13 @@ class Moving:
             me, (name, epoch) = self._plane.name, (reader.durable.name, reader.durable.epoch)
             for broker in reader.moved_from:
                 moved = Moved(broker, me, name, epoch, reader.seat)
-                self._plane.letters.post(Fetch(broker, me, name) if broker in reader.unmerged else moved)
+                merge = Fetch(broker, me, name, reader.seat, reader.born, epoch)
+                self._plane.letters.post(merge if broker in reader.unmerged else moved)
 
     def _on_moved(self, letter: Moved) -> None:
         readers, reader = self._plane.readers, self._before(letter)
         if reader is not None:
-            has_come = reader.port is not None and reader.seated_on > letter.epoch
-            if has_come and not letter.seat.is_after(reader.seat):  # its client has come back since
-                reader.durable = Durable(letter.durable, reader.seated_on)
-                reader.moved_from[letter.origin] = letter.epoch
-                readers.places.save_reader(reader)
+            if self._has_come_back(reader, letter):
                 return
             readers.give_away(reader, f"{letter.durable} is read at {letter.origin}")
         self._say_taken(letter)
@@ -233,6 +247,10 @@ class Moving:
         assert reader.durable is not None
         answered, last = (letter.epoch, self._plane.name), (reader.moved_from[letter.origin], letter.origin)
         return letter.epoch >= reader.durable.epoch and answered > last
+
+
+def _withheld(reader: Reader, letter: Fetch) -> str:
+    return withheld(reader.name, reader.seat, reader.born, had=letter.seat, read=letter.born)
 
 
 def _is_in_place(reader: Reader) -> bool:
