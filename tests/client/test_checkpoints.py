@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from user_databases import KINDS, UserDatabase, user_database
 
-from holdfast import InvalidToken, Token, memory, sync
+from holdfast import InvalidToken, TakenOver, Token, memory, sync
+from holdfast.client.checkpoints import Checkpoint
 from holdfast.client.item import LoggedEvent
 from holdfast.client.options import Start
 from holdfast.streams.checkpoint_token import Place
 
 FIRST, SECOND = Token({"s@b/1": Place(1, 7)}), Token({"s@b/1": Place(1, 9), "s@c/1": Place(2, 1)})
+THIRD = Token({"s@b/1": Place(1, 12)})
 
 
 @pytest.fixture(params=KINDS)
@@ -46,11 +48,80 @@ def test_a_transaction_that_fails_saves_nothing(database: UserDatabase) -> None:
         assert checkpoint.load() == FIRST
 
 
+def have_effect(database: UserDatabase, mine: Any, checkpoint: Checkpoint) -> None:
+    with database.transaction(mine):
+        database.execute(mine, "INSERT INTO effects VALUES (1)")
+        checkpoint.save(THIRD)
+
+
+def test_of_two_programs_only_the_one_that_saved_last_goes_on(database: UserDatabase) -> None:
+    """One stood still, so long that another was started in its place: what it has in hand has had its effect there."""
+    with closing(database.connect()) as mine, closing(database.connect()) as its:
+        database.execute(mine, "CREATE TABLE effects (n INTEGER)")
+        stalled = database.checkpoint(mine, "one")
+        mine.commit()
+        with database.transaction(mine):
+            stalled.save(FIRST)
+        successor = database.checkpoint(its, "one")
+        assert successor.load() == FIRST
+        with database.transaction(its):
+            successor.save(SECOND)
+        with pytest.raises(TakenOver, match="'one': another program has saved"):
+            have_effect(database, mine, stalled)
+        assert stalled.load() == SECOND
+        assert database.execute(mine, "SELECT * FROM effects") == [], (
+            "what it did in that transaction is undone"
+        )
+        mine.rollback()
+        with database.transaction(its):
+            successor.save(THIRD)
+        assert stalled.load() == THIRD
+
+
+def test_who_has_loaded_what_another_program_goes_on_with_does_not_save_beside_it(
+    database: UserDatabase,
+) -> None:
+    with closing(database.connect()) as mine, closing(database.connect()) as its:
+        one, other = database.checkpoint(mine, "one"), database.checkpoint(its, "one")
+        assert (one.load(), other.load()) == (None, None)
+        with database.transaction(mine):
+            one.save(FIRST)
+        with pytest.raises(TakenOver), database.transaction(its):
+            other.save(FIRST)
+        assert other.load() == FIRST
+        with database.transaction(its):
+            other.save(SECOND)
+        with pytest.raises(TakenOver), database.transaction(mine):
+            one.save(SECOND)
+
+
+def test_whoever_only_looks_keeps_nobody_from_saving(database: UserDatabase) -> None:
+    with closing(database.connect()) as mine, closing(database.connect()) as its:
+        checkpoint = database.checkpoint(mine, "one")
+        for token in (FIRST, SECOND):
+            with database.transaction(mine):
+                checkpoint.save(token)
+            assert database.checkpoint(its, "one").load() == token
+
+
+def test_a_transaction_that_fails_is_no_other_program(database: UserDatabase) -> None:
+    with closing(database.connect()) as mine:
+        checkpoint = database.checkpoint(mine, "one")
+        for before in (None, FIRST):
+            for token in (SECOND, THIRD):
+                with suppress(KeyError), database.transaction(mine):
+                    checkpoint.save(token)
+                    raise KeyError("mine")
+            assert checkpoint.load() == before
+            with database.transaction(mine):
+                checkpoint.save(FIRST)
+
+
 def test_what_is_no_token_is_not_taken_for_one(database: UserDatabase) -> None:
     with closing(database.connect()) as mine:
         checkpoint = database.checkpoint(mine, "one")
         with database.transaction(mine):
-            database.execute(mine, "INSERT INTO holdfast_checkpoints VALUES ('one', ?)", str(FIRST)[:-2])
+            database.execute(mine, "INSERT INTO holdfast_checkpoints VALUES ('one', ?, '')", str(FIRST)[:-2])
         with pytest.raises(InvalidToken):
             checkpoint.load()
 

@@ -117,12 +117,15 @@ class NotCovered(NetworksFault):
 class TakenOver(NetworksFault):
     """Another client connected under the same name, and this one is over; or it reads the durable subscription.
 
-    Then only that is over here, and ``durable`` is its name.
+    Then only that is over here, and ``durable`` is its name. Or it is a checkpoint that another program has saved.
     """
 
     def __init__(self, name: str, *, durable: str | None = None, reason: str = "") -> None:
-        who = f"another client connected as {name!r}"
-        super().__init__(who if durable is None else f"the durable subscription {durable!r}: {reason}")
+        if durable is not None:
+            text = f"the durable subscription {durable!r}: {reason}"
+        else:
+            text = f"{name!r}: {reason}" if reason else f"another client connected as {name!r}"
+        super().__init__(text)
         self.name = name
         self.durable = durable
 
