@@ -231,3 +231,20 @@ def test_nothing_is_handed_out_before_everybody_who_read_here_is_known_to_the_ne
     assert constream.handed == 100
     desk.say(left, Confirmed(hers))
     assert constream.handed == 300
+
+
+@pytest.mark.parametrize("was_told", [False, True])
+def test_one_whose_client_has_not_heard_that_it_is_there_is_not_when_its_broker_starts_again(was_told: bool) -> None:
+    """It would begin with all the log has, and its client had asked for what comes from now on (seed 1442 --alone)."""
+    desk = Desk(["left"])
+    desk.meet("left", FAR)
+    desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.wait(3 * SECOND if was_told else SECOND)
+    assert bool(desk.said(reader, Confirmed)) == was_told
+    assert desk.rows(READERS) == ["mine"]
+    assert len(desk.rows(PLACES)) == 1
+    desk.restart()
+    desk.wait(SECOND)
+    assert desk.rows(READERS) == ["mine"] * was_told
+    assert len(desk.rows(PLACES)) == was_told

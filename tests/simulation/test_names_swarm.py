@@ -33,7 +33,8 @@ ALONE = Kind(with_faults=True, several=True, alone=True)
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
 #: from before it had moved; who went on after an interruption with one of two, or when another had come; what was
-#: ended at one broker, and then begun anew at another that had not heard so; who was ousted by where it had been.
+#: ended at one broker, and then begun anew at another that had not heard so; who was ousted by where it had been;
+#: what was asked for and had begun before anybody was told so.
 ONCE_FAILED = (
     (1, PLAIN),
     (7, PLAIN),
@@ -58,6 +59,7 @@ ONCE_FAILED = (
     (6139, NARROW),
     (6877, NARROW),
     (207, ALONE),
+    (1442, ALONE),
 )
 
 

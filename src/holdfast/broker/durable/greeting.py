@@ -201,7 +201,7 @@ class Greeting:
         for course in self._network.courses_for(reader.filter):
             if course.pubend in reader.awaited and reader.awaited[course.pubend] is None:
                 self._go_without(reader, course)
-        reader.is_greeted = True
+        reader.is_greeted, reader.is_new = True, False
         self._places.save_reader(reader)
         port, number = reader.port, reader.subscription
         if reader.durable is None or reader.is_stored:  # a full disk keeps nobody from reading on

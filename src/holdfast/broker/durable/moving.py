@@ -151,6 +151,7 @@ class Moving:
             return
         if readers.endings.covers(interest.durable.name, (epoch, broker)):
             return
+        reader.is_new = False
         known = reader.moved_from.get(broker, -1)
         # Not if its client has said where it stood, nor one that is over.
         if reader.born[0] and known <= epoch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.network import Network
@@ -26,10 +26,13 @@ class Places:
 
     # After a start
 
-    def keep(self, rows: Iterable[tuple[int, str, PlaceRow]]) -> None:
-        """What was found on disk, until the network knows its readers."""
+    def keep(self, rows: Iterable[tuple[int, str, PlaceRow]], readers: Container[int]) -> None:
+        """What was found on disk is kept until the network knows its readers; of those that are none it goes."""
         for number, pubend, row in rows:
-            self._kept.setdefault(pubend, {})[number] = row
+            if number in readers:
+                self._kept.setdefault(pubend, {})[number] = row
+            else:
+                self._saving.add(change(PLACES, joined(number, pubend), None))
 
     def take(self, reader: Reader, course: Course) -> PlaceRow | None:
         """Where a reader stood before we were started again; it stands there again."""
@@ -79,6 +82,7 @@ class Places:
             reader.born,
             list(reader.unmerged),
             reader.seat,
+            reader.is_new,
         )
         self._saving.add(change(READERS, reader.durable.name, row))
         self.save(reader)
@@ -86,6 +90,7 @@ class Places:
     def hold(self, reader: Reader, *, is_held: bool) -> None:
         """Another broker goes on from where a subscription stands: that is kept for it, or not any more (B1.9)."""
         reader.is_held = is_held
+        reader.is_new = False
         for course in self._network.courses_for(reader.filter):
             constream = course.hosted.constream
             if constream is not None and reader.number in constream:

@@ -18,10 +18,7 @@ from holdfast.broker.durable.joining import begun, had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
 from holdfast.broker.durable.reader import Reader, consumed_in, withheld
-from holdfast.broker.durable.records import (
-    PlaceRow,
-    ReaderRow,
-)
+from holdfast.broker.durable.records import READERS, PlaceRow, ReaderRow, change
 from holdfast.broker.durable.saving import Saving
 from holdfast.broker.settings import Settings
 from holdfast.broker.statistics import Counters
@@ -235,6 +232,7 @@ class Readers:
         reader.seat = NO_SEAT if fetched is None else fetched.seat
         if resume.token is None:
             reader.born = epoch, self._me
+            reader.is_new = not moved_from
         else:
             reader.stood = {pubend: consumed_in(resume, pubend) or ORIGIN for pubend in resume.token}
             reader.born = (resume.born or (0, "")) if fetched is None else (fetched.born, fetched.born_at)
@@ -451,9 +449,16 @@ class Readers:
         rows: Iterable[tuple[str, ReaderRow, Filter]],
         places: Iterable[tuple[int, str, PlaceRow]],
     ) -> None:
-        """Those who were here before we were started again; they are to be spread anew."""
+        """Those who were here before we were started again; they are to be spread anew.
+
+        But for new ones, of which nobody has heard: who asks again asks for itself where it begins.
+        """
         self._started_at = self._network.now
         for name, row, filter in rows:
+            self._last_number = max(self._last_number, row.number)
+            if row.is_new:
+                self._saving.add(change(READERS, name, None))
+                continue
             reader = Reader(row.number, filter, Durable(name, row.epoch), self._network.new_id())
             reader.moved_from = dict(row.moved_from)
             reader.away_since = row.away_since or self._network.clock
@@ -461,9 +466,8 @@ class Readers:
             reader.seat = row.seat
             reader.unmerged = dict.fromkeys(row.unmerged, self._network.now + ADMIT_WITHIN_NS)
             reader.is_restored = reader.is_stored = True
-            self._last_number = max(self._last_number, row.number)
             self._add(reader)
-        self.places.keep(place for place in places if place[0] in self.audience.readers)
+        self.places.keep(places, self.audience.readers)
 
 
 def _is_behind(resume: Resume, presented: Resume) -> bool:

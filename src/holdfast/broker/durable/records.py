@@ -84,6 +84,7 @@ class ReaderRow(msgspec.Struct, frozen=True, array_like=True):
     born: tuple[int, str] = (0, "")
     unmerged: list[str] = []
     seat: Seat = NO_SEAT
+    is_new: bool = False
 
 
 class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
