@@ -234,7 +234,9 @@ def test_nothing_is_handed_out_before_everybody_who_read_here_is_known_to_the_ne
 
 
 @pytest.mark.parametrize("was_told", [False, True])
-def test_one_whose_client_has_not_heard_that_it_is_there_is_not_when_its_broker_starts_again(was_told: bool) -> None:
+def test_one_whose_client_has_not_heard_that_it_is_there_is_not_when_its_broker_starts_again(
+    was_told: bool,
+) -> None:
     """It would begin with all the log has, and its client had asked for what comes from now on (seed 1442 --alone)."""
     desk = Desk(["left"])
     desk.meet("left", FAR)
