@@ -1,10 +1,11 @@
-"""Exactly once, end to end, under kill -9: ``python tests/real_programs.py KILLS SEED``.
+"""Exactly once, end to end, under kill -9: ``python tests/real_programs.py TROUBLES SEED``.
 
     root ── left, right
 
 Three broker processes and five programs of users (``exact_program.py``), each with a database of its own: two put
 orders and events that tell of them into it, and relay these; three take what they are given and their tokens. Brokers
-and programs are killed, one after the other, and started again; programs begin at any broker. When all is told: each
+and programs are killed, one after the other, and started again; programs begin at any broker. Some only stand still for
+a while: brokers, and consumers, while another of the same name goes on with their database. When all is told: each
 table that was read into has what the orders say, once, in the order of each stream; and what is in total order stands
 in the same order everywhere [issue 5 §6; R1.8, R1.10, B1.4].
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -58,6 +60,8 @@ class Programs:
         self._brokers = brokers
         self._random = random
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._stalled: list[tuple[Path, subprocess.Popen[bytes]]] = []
+        self._lives: Counter[str] = Counter()
 
     def database(self, name: str) -> Path:
         return self._folder / f"{name}.sqlite"
@@ -67,7 +71,8 @@ class Programs:
         known = self._random.sample(list(PARENTS), self._random.randint(1, len(PARENTS)))
         urls = [self._brokers.url(broker) for broker in known]
         kind = "produce" if name in PRODUCERS else "consume"
-        with self._said(name).open("ab") as said:
+        self._lives[name] += 1
+        with self._said(name).open("wb") as said:
             self._running[name] = subprocess.Popen(
                 [sys.executable, str(PROGRAM), kind, str(self.database(name)), name, *urls],
                 stdin=subprocess.PIPE,
@@ -80,9 +85,32 @@ class Programs:
         process.kill()
         process.communicate()
 
+    def replace(self, name: str) -> None:
+        """It stands still, and another is started in its place."""
+        process = self._running.pop(name)
+        process.send_signal(signal.SIGSTOP)
+        self._stalled.append((self._said(name), process))
+        self.start(name)
+
+    def go_on(self) -> None:
+        """Those that stood still do not any more."""
+        for _, process in self._stalled:
+            process.send_signal(signal.SIGCONT)
+
+    def have_noticed(self) -> bool:
+        """Whether all that were replaced have ended, for that reason."""
+        for said, process in self._stalled:
+            if process.poll() is None:
+                return False
+            assert "TakenOver" in said.read_text(), said.read_text()
+        return True
+
     def close(self) -> None:
-        for name in list(self._running):
-            self.kill(name)
+        for process in (*self._running.values(), *(each for _, each in self._stalled)):
+            process.kill()
+            process.communicate()
+        self._running.clear()
+        self._stalled.clear()
 
     def check(self) -> None:
         """None has ended but as it should."""
@@ -105,18 +133,18 @@ class Programs:
                 return []
 
     def _said(self, name: str) -> Path:
-        return self._folder / f"{name}.log"
+        return self._folder / f"{name}-{self._lives[name]}.log"
 
 
 class Run:
-    """One run: ``kills`` of them, everything else drawn from the seed."""
+    """One run: so many ``troubles``, everything else drawn from the seed."""
 
-    def __init__(self, folder: Path, brokers: Brokers, kills: int, seed: int) -> None:
+    def __init__(self, folder: Path, brokers: Brokers, troubles: int, seed: int) -> None:
         self.random = Random(f"{seed} real programs")
         self.brokers = brokers
         self.programs = Programs(folder, brokers, self.random)
-        self.kills = kills
-        self.killed: Counter[str] = Counter()
+        self.troubles = troubles
+        self.counted: Counter[str] = Counter()
 
     async def perform(self) -> None:
         """All of it; raises whatever goes wrong."""
@@ -126,32 +154,43 @@ class Run:
         await self._until(lambda: all(self._has_begun(name) for name in CONSUMERS))
         for name in PRODUCERS:
             self.programs.start(name)
-        for _ in range(self.kills):
+        for _ in range(self.troubles):
             await asyncio.sleep(
                 self.random.uniform(0.1, 1.2)
-            )  # when it happens is drawn, and nothing waits for it
-            await self._kill(self.random.choice((*PARENTS, *PRODUCERS, *PRODUCERS, *CONSUMERS, *CONSUMERS)))
+            )  # when it happens is drawn, nothing waits for it
+            await self._trouble(
+                self.random.choice((*PARENTS, *PRODUCERS, *PRODUCERS, *CONSUMERS, *CONSUMERS))
+            )
         for name in PRODUCERS:
             Path(f"{self.programs.database(name)}.enough").touch()
         await self._until(lambda: all(self.programs.has_ended(name) for name in PRODUCERS))
         told = sum(len(self.told(name)) for name in PRODUCERS)
         await self._until(lambda: all(len(self.read(name)) >= told for name in CONSUMERS))
+        await self._until(self.programs.have_noticed)
 
     async def _until(self, is_so: Callable[[], bool]) -> None:
         await wait_until(is_so, 2 * PATIENCE_S)
 
-    async def _kill(self, name: str) -> None:
+    async def _trouble(self, name: str) -> None:
         self.programs.check()
-        self.killed["brokers" if name in PARENTS else "programs"] += 1
-        if name not in PARENTS:
+        stands_still = name not in PRODUCERS and self.random.random() < 0.3
+        kind = "brokers" if name in PARENTS else "programs"
+        self.counted[f"{'stalled' if stands_still else 'killed'} {kind}"] += 1
+        if name in PARENTS:
+            self.brokers.freeze(name) if stands_still else self.brokers.kill(name)
+            await self._pause()
+            self.brokers.unfreeze(name) if stands_still else await self.brokers.start(name)
+        elif stands_still:
+            self.programs.replace(name)
+            await self._pause()
+            self.programs.go_on()
+        else:
             self.programs.kill(name)
             self.programs.start(name)
-            return
-        self.brokers.kill(name)
-        await asyncio.sleep(
-            self.random.choice((0.0, 0.1, 1.0, 4.0))
-        )  # a moment, or longer than it takes to be missed
-        await self.brokers.start(name)
+
+    async def _pause(self) -> None:
+        """A moment, or longer than it takes to be missed."""
+        await asyncio.sleep(self.random.choice((0.0, 0.1, 1.0, 4.0)))
 
     # What came of it
 
@@ -192,8 +231,8 @@ class Run:
         """What it amounts to."""
         return {
             "runs": 1,
-            "kills of brokers": self.killed["brokers"],
-            "kills of programs": self.killed["programs"],
+            "troubles": self.counted.total(),
+            **self.counted,
             "events": sum(len(self.told(name)) for name in PRODUCERS),
             "deliveries": sum(len(self.read(name)) for name in CONSUMERS),
         }
@@ -210,10 +249,10 @@ def differences(told: list[int], read: list[int]) -> list[str]:
     return found or ["not in order"]
 
 
-def performed(kills: int, seed: int, folder: Path) -> tuple[list[str], dict[str, int]]:
+def performed(troubles: int, seed: int, folder: Path) -> tuple[list[str], dict[str, int]]:
     """One run: what is wrong with it, and its counts."""
     with brokers_in(folder, PARENTS, streams=STREAMS) as brokers:
-        run = Run(folder, brokers, kills, seed)
+        run = Run(folder, brokers, troubles, seed)
         try:
             asyncio.run(run.perform())
             return run.problems(), run.counts()
@@ -221,10 +260,10 @@ def performed(kills: int, seed: int, folder: Path) -> tuple[list[str], dict[str,
             run.programs.close()
 
 
-def main(kills: int, seed: int) -> int:
+def main(troubles: int, seed: int) -> int:
     """One run; its exit status."""
     with tempfile.TemporaryDirectory(prefix="holdfast-programs-") as folder:
-        found, counts = performed(kills, seed, Path(folder))
+        found, counts = performed(troubles, seed, Path(folder))
     if found:
         print("\n".join([f"seed {seed}, {counts}:", *found[:50]]), file=sys.stderr)  # noqa: T201
         return 1

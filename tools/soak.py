@@ -140,9 +140,9 @@ def everything() -> list[Soaked]:
         Soaked("13 real brokers, delta 2, seconds of faults at 500 events/s: nothing lost", real, 300, 5),
         # Thirty kills each of ten networks.
         Soaked("5 real brokers killed so often, 40 durable subscribers: exactly once", durable, 300, 10),
-        # Forty kills each of ten networks.
+        # Forty troubles each of ten networks.
         Soaked(
-            "users' programs and brokers killed so often: exactly once, from table to table",
+            "users' programs and brokers killed or stalled so often: exactly once, from table to table",
             programs,
             400,
             10,

@@ -54,21 +54,21 @@ def have_effect(database: UserDatabase, mine: Any, checkpoint: Checkpoint) -> No
         checkpoint.save(THIRD)
 
 
-def test_of_two_programs_only_the_one_that_saved_last_goes_on(database: UserDatabase) -> None:
-    """One stood still, so long that another was started in its place: what it has in hand has had its effect there."""
+def test_who_loads_a_checkpoint_takes_it_over(database: UserDatabase) -> None:
+    """One stood still, so long that another was started in its place: what it has in hand has its effect there."""
     with closing(database.connect()) as mine, closing(database.connect()) as its:
         database.execute(mine, "CREATE TABLE effects (n INTEGER)")
-        stalled = database.checkpoint(mine, "one")
         mine.commit()
+        stalled = database.checkpoint(mine, "one")
+        assert stalled.load() is None
         with database.transaction(mine):
             stalled.save(FIRST)
         successor = database.checkpoint(its, "one")
-        assert successor.load() == FIRST
-        with database.transaction(its):
-            successor.save(SECOND)
-        with pytest.raises(TakenOver, match="'one': another program has saved"):
+        with database.transaction(mine):
+            stalled.save(SECOND)
+        assert successor.load() == SECOND
+        with pytest.raises(TakenOver, match="'one': another program has loaded"):
             have_effect(database, mine, stalled)
-        assert stalled.load() == SECOND
         assert database.execute(mine, "SELECT * FROM effects") == [], (
             "what it did in that transaction is undone"
         )
@@ -76,38 +76,38 @@ def test_of_two_programs_only_the_one_that_saved_last_goes_on(database: UserData
         with database.transaction(its):
             successor.save(THIRD)
         assert stalled.load() == THIRD
+        with pytest.raises(TakenOver), database.transaction(its):
+            successor.save(FIRST)
 
 
-def test_who_has_loaded_what_another_program_goes_on_with_does_not_save_beside_it(
-    database: UserDatabase,
-) -> None:
+def test_also_one_that_nobody_has_saved_yet(database: UserDatabase) -> None:
     with closing(database.connect()) as mine, closing(database.connect()) as its:
         one, other = database.checkpoint(mine, "one"), database.checkpoint(its, "one")
         assert (one.load(), other.load()) == (None, None)
-        with database.transaction(mine):
-            one.save(FIRST)
-        with pytest.raises(TakenOver), database.transaction(its):
-            other.save(FIRST)
-        assert other.load() == FIRST
-        with database.transaction(its):
-            other.save(SECOND)
         with pytest.raises(TakenOver), database.transaction(mine):
-            one.save(SECOND)
+            one.save(FIRST)
+        with database.transaction(its):
+            other.save(FIRST)
 
 
-def test_whoever_only_looks_keeps_nobody_from_saving(database: UserDatabase) -> None:
+def test_in_the_middle_of_a_transaction_that_is_a_part_of_it(database: UserDatabase) -> None:
     with closing(database.connect()) as mine, closing(database.connect()) as its:
-        checkpoint = database.checkpoint(mine, "one")
-        for token in (FIRST, SECOND):
-            with database.transaction(mine):
-                checkpoint.save(token)
-            assert database.checkpoint(its, "one").load() == token
+        one, other = database.checkpoint(mine, "one"), database.checkpoint(its, "one")
+        with database.transaction(its):
+            other.save(FIRST)
+        database.execute(mine, "CREATE TABLE effects (n INTEGER)")
+        mine.commit()
+        with database.transaction(mine):
+            database.execute(mine, "INSERT INTO effects VALUES (1)")
+            assert one.load() == FIRST
+            one.save(SECOND)
+        assert other.load() == SECOND
 
 
 def test_a_transaction_that_fails_is_no_other_program(database: UserDatabase) -> None:
     with closing(database.connect()) as mine:
         checkpoint = database.checkpoint(mine, "one")
-        for before in (None, FIRST):
+        for before in (None, FIRST, FIRST):
             for token in (SECOND, THIRD):
                 with suppress(KeyError), database.transaction(mine):
                     checkpoint.save(token)

@@ -8,9 +8,9 @@
                 checkpoint.save(items.token)
 
 Whatever happens, either both are there or neither: every item has its effect once. That goes for two programs with the
-same checkpoint, too: one that stood still while the other was started in its place may still have items in hand. So a
-token is only saved by who saved the last one, or has loaded it. Where the token stands, the log may be released;
-``items.commit`` tells the broker so, from time to time.
+same checkpoint, too: one that stood still while the other was started in its place may still have items in hand. So who
+loads a checkpoint takes it over, and what anybody else does with it fails. Where the token stands, the log may be
+released; ``items.commit`` tells the broker so, from time to time.
 """
 
 from __future__ import annotations
@@ -29,16 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "PostgresCheckpoint", "SqliteCheckpoint"]
 
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS holdfast_checkpoints"
-    " (name TEXT PRIMARY KEY, token TEXT NOT NULL, program TEXT NOT NULL)"
+_TABLE = "CREATE TABLE IF NOT EXISTS holdfast_checkpoints (name TEXT PRIMARY KEY, token TEXT, program TEXT NOT NULL)"
+_TAKE_OVER = (
+    "INSERT INTO holdfast_checkpoints (name, program) VALUES (?, ?)"
+    " ON CONFLICT (name) DO UPDATE SET program = excluded.program RETURNING token"
 )
-_LOAD = "SELECT token FROM holdfast_checkpoints WHERE name = ?"
-_SAVE = (
-    "INSERT INTO holdfast_checkpoints (name, token, program) VALUES (?, ?, ?)"
-    " ON CONFLICT (name) DO UPDATE SET token = excluded.token, program = excluded.program"
-    " WHERE holdfast_checkpoints.program = excluded.program OR holdfast_checkpoints.token = ? RETURNING name"
-)
+_SAVE = "UPDATE holdfast_checkpoints SET token = ? WHERE name = ? AND program = ? RETURNING name"
 
 
 class Checkpoint:
@@ -48,29 +44,32 @@ class Checkpoint:
         self.name = name
         self._database = database
         self._program = uuid4().hex
+        self._is_loaded = False
         database.create(_TABLE)
-        self._loaded = self._stored()  #: as text; None: there was none
 
     def load(self) -> Token | None:
-        """The token that was saved last; None: none was.
+        """The token that was saved last; None: none was. From now on nobody else saves one.
 
         :raises InvalidToken: if something else stands there.
         """
-        self._loaded = self._stored()
-        return None if self._loaded is None else Token.parse(self._loaded)
-
-    def _stored(self) -> str | None:
-        rows: list[tuple[str]] = self._database.look(_LOAD, self.name)
-        return rows[0][0] if rows else None
+        with self._database.part():
+            text = self._take_over()
+        self._is_loaded = True
+        return None if text is None else Token.parse(text)
 
     def save(self, token: Token) -> None:
         """Keep a token, in the caller's transaction.
 
-        :raises TakenOver: if another program has saved one since it was loaded here. Then nothing of the transaction
-            may stay, and ``load`` says where to go on.
+        :raises TakenOver: if another program has loaded it since. Nothing of the transaction may stay then.
         """
-        if not self._database.run(_SAVE, self.name, str(token), self._program, self._loaded):
-            raise TakenOver(self.name, reason="another program has saved this checkpoint since it was loaded")
+        if not self._is_loaded:
+            self._take_over()  # each time: it goes with the caller's transaction if that fails
+        if not self._database.run(_SAVE, str(token), self.name, self._program):
+            raise TakenOver(self.name, reason="another program has loaded this checkpoint since")
+
+    def _take_over(self) -> str | None:
+        rows: list[tuple[str | None]] = self._database.run(_TAKE_OVER, self.name, self._program)
+        return rows[0][0]
 
 
 class SqliteCheckpoint(Checkpoint):

@@ -40,6 +40,9 @@ class Database(Protocol):
         :raises InvalidOption: if the user is in one.
         """
 
+    def part(self) -> Any:
+        """The same, or a part of the user's."""
+
     def create(self, *statements: str) -> None:
         """Make tables that may be there."""
 
@@ -68,6 +71,15 @@ class SqliteDatabase:
     def transaction(self) -> Iterator[None]:
         """A transaction of our own, however the user has transactions begin and end."""
         _refuse_inside(self._connection.in_transaction)
+        with self.part():
+            yield
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """The same, or a part of the user's."""
+        if self._connection.in_transaction:
+            yield
+            return
         self.run("BEGIN IMMEDIATE")
         try:
             yield
@@ -111,6 +123,10 @@ class PostgresDatabase:
         _refuse_inside(self._connection.info.transaction_status.name != "IDLE")
         with self._connection.transaction():
             yield
+
+    def part(self) -> Any:
+        """The same, or a part of the user's."""
+        return self._connection.transaction()
 
     def create(self, *statements: str) -> None:
         """Make tables; one at a time in the whole database, or two who find none would both make it."""

@@ -117,7 +117,7 @@ class NotCovered(NetworksFault):
 class TakenOver(NetworksFault):
     """Another client connected under the same name, and this one is over; or it reads the durable subscription.
 
-    Then only that is over here, and ``durable`` is its name. Or it is a checkpoint that another program has saved.
+    Then only that is over here, and ``durable`` is its name. Or it is a checkpoint that another program has loaded.
     """
 
     def __init__(self, name: str, *, durable: str | None = None, reason: str = "") -> None:
