@@ -14,8 +14,8 @@ from holdfast.messages.durable import Ended, Fetch, Fetched, Moved, MovedTaken, 
 from holdfast.messages.subscriptions import Confirmed, Durable, Seat, Unsubscribe
 
 
-def begun_twice(mine: int) -> tuple[Desk, int, int, int]:
-    """The broker under test has begun mine, and read so many of five events; left had begun it before, it turns out."""
+def begun(mine: int) -> tuple[Desk, int, int, int]:
+    """The broker under test has begun mine, and read so many of five events."""
     desk = Desk(["left"])
     left = desk.meet("left")
     publisher = desk.publisher("p", 1)
@@ -24,8 +24,14 @@ def begun_twice(mine: int) -> tuple[Desk, int, int, int]:
     ticks = [tick for tick, _ in desk.events(reader)]
     if mine:
         desk.acknowledge(reader, **{OWN: ticks[mine - 1]})
-    desk.tell(left, "left", "a", Durable("mine", EPOCH))
     return desk, left, reader, ticks[0]
+
+
+def begun_twice(mine: int) -> tuple[Desk, int, int, int]:
+    """Left had begun it before, it turns out."""
+    desk, left, reader, first = begun(mine)
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    return desk, left, reader, first
 
 
 def test_the_later_claim_asks_the_earlier_one_how_far_it_is_and_goes_on_where_neither_has_been() -> None:
@@ -38,6 +44,30 @@ def test_the_later_claim_asks_the_earlier_one_how_far_it_is_and_goes_on_where_ne
     desk.wait(2 * SECOND)
     [letter, *_] = desk.said(left, Moved)
     assert letter.durable == "mine"
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_whoever_came_last_is_who_asks_if_that_is_by_the_earlier_claim(is_missing: bool) -> None:
+    """A client leaves where it had begun behind a cut, and comes back to where it was (seed 1643 --alone)."""
+    desk, left, reader, first = begun(3)
+    mine, theirs = desk.durable("mine"), desk.clock + 500_000
+    desk.lose(reader)
+    desk.wait(2 * SECOND)
+    reader = desk.reader("w", durable="mine")
+    desk.say(left, Fetch("b", "left", "mine", Seat(theirs, "v"), (theirs, "left"), theirs))
+    assert (desk.epoch("mine") > theirs, mine.is_held) == (True, False)
+    desk.wait(SECOND)
+    [asked, *_] = desk.said(left, Fetch)
+    assert (asked.born, asked.epoch) == (mine.born, desk.epoch("mine"))
+    assert desk.said(left, Moved) == []
+    stood = first - 1 if is_missing else first
+    places = {OWN: Stand(stood, stood, stood)}
+    desk.say(left, Fetched("b", "left", "mine", places, theirs, theirs, "left"))
+    assert len(desk.said(reader, Ousted)) == is_missing
+    desk.wait(SECOND)
+    [moved, *_] = desk.said(left, Moved)
+    assert moved.epoch == desk.epoch("mine")
+    assert mine.unmerged == {}
 
 
 @pytest.mark.parametrize("is_another", [True, False])

@@ -60,6 +60,8 @@ ONCE_FAILED = (
     (6877, NARROW),
     (207, ALONE),
     (1442, ALONE),
+    (1643, ALONE),
+    (3651, ALONE),
 )
 
 

@@ -99,10 +99,17 @@ class Moving:
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
     def _stays(self, reader: Reader, letter: Fetch) -> bool:
-        """Whether one that another broker has, too, is here nevertheless: by a later claim, or by its client."""
+        """Whether one that another broker has, too, is here nevertheless: by a later claim, or by its client.
+
+        If that one has begun it by itself, it is we who ask it how far it is there.
+        """
         if rank(reader.durable, self._plane.name) > (letter.epoch, letter.origin):
             return True
-        return letter.born == reader.born and self._has_come_back(reader, letter)
+        if not self._has_come_back(reader, letter):
+            return False
+        if reader.born[0] and letter.born != reader.born:
+            reader.unmerged[letter.origin] = self._plane.now + ADMIT_WITHIN_NS
+        return True
 
     def _has_come_back(self, reader: Reader, letter: Fetch | Moved) -> bool:
         """Whether its client has come here after another broker had claimed it: then it is ours, and so we claim it."""
@@ -163,21 +170,19 @@ class Moving:
     def _merge(self, reader: Reader, letter: Fetched) -> None:
         """It is at another broker, too: if it was begun there, it goes on here where nobody has been at either."""
         readers, broker = self._plane.readers, letter.origin
-        claim, born = (letter.epoch, broker), (letter.born, letter.born_at)
+        born = letter.born, letter.born_at
         del reader.unmerged[broker]
         is_another = letter.born and born != reader.born  # else it is what has come here since
         if letter.places is None or not is_another or reader.has_own_token:
             readers.places.save_reader(reader)
             readers.greeting.greet(reader)
             return
-        is_first = reader.durable is not None and reader.born == rank(reader.durable, self._plane.name)
-        theirs_is_first = born == claim
         places: dict[str, Tick] = {}
         goes_back = are_put_back = False
         for course in self._plane.courses_for(reader.filter):
             mine, theirs = readers.places.stand(reader, course), letter.places.get(course.pubend, begun(born))
             if mine is not None:
-                position = joined(had(mine, is_first=is_first), had(theirs, is_first=theirs_is_first))
+                position = joined(had(mine), had(theirs))
                 places[course.pubend] = position
                 goes_back |= position < mine.released
                 are_put_back |= position < theirs.released

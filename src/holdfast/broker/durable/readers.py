@@ -203,17 +203,16 @@ class Readers:
     def _joined(self, left: Reader, resume: Resume, fetched: Fetched | None) -> Resume:
         """If what was fetched had begun by itself, while we could not be reached: with what is known here."""
         born = (0, "") if fetched is None else (fetched.born, fetched.born_at)
-        claim = rank(left.durable, self._me)
         if fetched is None or fetched.places is None or not born[0] or not left.born[0] or left.born == born:
             return resume
-        mine, is_first = self.greeting.stands(left), born == (fetched.epoch, fetched.origin)
+        mine = self.greeting.stands(left)
         if mine is None:
             return resume
         token, consumed = dict(resume.token or {}), dict(resume.consumed or {})
         for pubend in mine.keys() | fetched.places.keys():
             here = mine.get(pubend, begun(left.born))
             there = fetched.places.get(pubend, begun(born))
-            position = joined(had(here, is_first=left.born == claim), had(there, is_first=is_first))
+            position = joined(had(here), had(there))
             token[pubend] = 0, position
             consumed[pubend] = min(position, consumed.get(pubend, position))
         return replace(resume, token=token, consumed=None if resume.consumed is None else consumed)
