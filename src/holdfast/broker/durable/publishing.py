@@ -53,9 +53,8 @@ class Errand:
         self.is_full = False  #: something did not fit, and what came behind it was not taken either
         self._sent = 0  #: so many of those were sent
         self._last = BEGIN  #: the number sent before the next
-        self._filled: tuple[int, int] | None = (
-            None  #: the hole that was filled last, and the first that had no answer
-        )
+        #: The hole that was filled last, and the first that had no answer then.
+        self._filled: tuple[int, int] | None = None
         self.repeat_at: Instant = 0
 
     def add(self, publications: Sequence[Publication]) -> None:

@@ -37,9 +37,8 @@ class Reader:
     #: None: it began here.
     stood: dict[str, Tick] | None = None
     is_held: bool = False  #: another broker was told where it stands, and goes on from there
-    is_new: bool = (
-        False  #: it began here, and nobody has heard so yet: if we are started again it was never there
-    )
+    #: It began here, and nobody has heard so yet: if we are started again it was never there.
+    is_new: bool = False
     version: Version = 0
     is_stored: bool = False  #: it is on disk
     is_restored: bool = False  #: it was here before we were started again
