@@ -18,15 +18,17 @@ def test_nothing_is_missing_below_and_nothing_that_was_read_at_either_comes_agai
     one: Stand, other: Stand
 ) -> None:
     """Both are owed everything above where they began, and have read up to where they stand."""
-    position = joined(had(one), had(other))
+    position = joined(had(one, is_first=True), had(other, is_first=True))
     begun = min(one.start, other.start)
     read = {n for each in (one, other) for n in range(each.start + 1, each.released + 1)}
     assert not set(range(begun + 1, position + 1)) - read, "lost"
     assert position + 1 not in read or position < begun, "told again, and nothing is missing before"
-    assert position == joined(had(other), had(one))
+    assert position == joined(had(other, is_first=True), had(one, is_first=True))
 
 
-def test_one_that_is_still_catching_up_has_read_nothing_of_what_came_since_it_went_on_there() -> None:
-    assert had(Stand(9, 7, 7)) == (7, 7)
-    assert had(Stand(3, 7, 9)) == (3, 9)
+def test_of_one_that_has_moved_only_where_it_stands_is_known() -> None:
+    assert had(Stand(3, 7, 9), is_first=False) == (9, 9)
+    assert had(Stand(9, 7, 7), is_first=True) == (7, 7), (
+        "it is still catching up with what it wanted from the past"
+    )
     assert joined((9, 9), (2, 5)) == 5

@@ -17,7 +17,7 @@ from holdfast.broker.durable.readers import Readers
 from holdfast.broker.durable.records import EndedRow
 from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
-from holdfast.messages.durable import Fetched, Moved
+from holdfast.messages.durable import Fetched, Moved, Stand
 from holdfast.messages.subscriptions import Seat
 from names_swarm import Broken, Kind, run_seed
 from swarm_time import for_seconds
@@ -28,6 +28,7 @@ RUNS_MIN = 3
 PLAIN, FAULTY = Kind(), Kind(with_faults=True)
 NARROW = Kind(with_faults=True, narrow=True)
 SKEWED = Kind(with_faults=True, narrow=True, skewed=True)
+SEVERAL = Kind(with_faults=True, several=True)
 ALONE = Kind(with_faults=True, several=True, alone=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
@@ -58,6 +59,7 @@ ONCE_FAILED = (
     (10045, FAULTY),
     (6139, NARROW),
     (6877, NARROW),
+    (1205, SEVERAL),
     (207, ALONE),
     (1442, ALONE),
     (1643, ALONE),
@@ -100,6 +102,10 @@ def farthest(one: tuple[int, int], other: tuple[int, int]) -> int:
     return max(one[1], other[1])
 
 
+def since_it_came(stand: Stand, *, is_first: bool) -> tuple[int, int]:
+    return min(stand.start, stand.released), stand.released
+
+
 def never(self: Seat, other: Seat) -> bool:
     return False
 
@@ -125,6 +131,7 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
         (Readers, "_elsewhere", none, 7, PLAIN, "were not read"),
         (Endings, "_say", moved, 8520, FAULTY, "nobody reads"),
         (moving, "joined", farthest, 92, FAULTY, "nobody reads"),
+        (moving, "had", since_it_came, 1205, SEVERAL, "nobody reads"),
         (Moving, "_merge", unasked, 30, FAULTY, "nobody reads"),
         (Seat, "is_after", never, 5740, FAULTY, "Gap"),
         (Seat, "is_after", always, 1, FAULTY, "nobody came"),

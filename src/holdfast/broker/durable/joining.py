@@ -20,9 +20,9 @@ def begun(born: Claim) -> Stand:
     return Stand(since, since, since)
 
 
-def had(stand: Stand) -> Span:
-    """What was certainly read of one: from when it began where it is, or went on there; if it has come so far."""
-    return min(stand.start, stand.released), stand.released
+def had(stand: Stand, *, is_first: bool) -> Span:
+    """What was certainly read of one, if it began there; and else only where it stands."""
+    return min(stand.start, stand.released) if is_first else stand.released, stand.released
 
 
 def joined(one: Span, other: Span) -> Tick:

@@ -170,19 +170,20 @@ class Moving:
     def _merge(self, reader: Reader, letter: Fetched) -> None:
         """It is at another broker, too: if it was begun there, it goes on here where nobody has been at either."""
         readers, broker = self._plane.readers, letter.origin
-        born = letter.born, letter.born_at
+        claim, born = (letter.epoch, broker), (letter.born, letter.born_at)
         del reader.unmerged[broker]
         is_another = letter.born and born != reader.born  # else it is what has come here since
         if letter.places is None or not is_another or reader.has_own_token:
             readers.places.save_reader(reader)
             readers.greeting.greet(reader)
             return
+        is_first, theirs_is_first = reader.stood is None, born == claim
         places: dict[str, Tick] = {}
         goes_back = are_put_back = False
         for course in self._plane.courses_for(reader.filter):
             mine, theirs = readers.places.stand(reader, course), letter.places.get(course.pubend, begun(born))
             if mine is not None:
-                position = joined(had(mine), had(theirs))
+                position = joined(had(mine, is_first=is_first), had(theirs, is_first=theirs_is_first))
                 places[course.pubend] = position
                 goes_back |= position < mine.released
                 are_put_back |= position < theirs.released

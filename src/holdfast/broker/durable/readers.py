@@ -205,14 +205,14 @@ class Readers:
         born = (0, "") if fetched is None else (fetched.born, fetched.born_at)
         if fetched is None or fetched.places is None or not born[0] or not left.born[0] or left.born == born:
             return resume
-        mine = self.greeting.stands(left)
+        mine, is_first = self.greeting.stands(left), born == (fetched.epoch, fetched.origin)
         if mine is None:
             return resume
         token, consumed = dict(resume.token or {}), dict(resume.consumed or {})
         for pubend in mine.keys() | fetched.places.keys():
             here = mine.get(pubend, begun(left.born))
             there = fetched.places.get(pubend, begun(born))
-            position = joined(had(here), had(there))
+            position = joined(had(here, is_first=left.stood is None), had(there, is_first=is_first))
             token[pubend] = 0, position
             consumed[pubend] = min(position, consumed.get(pubend, position))
         return replace(resume, token=token, consumed=None if resume.consumed is None else consumed)
