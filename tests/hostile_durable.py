@@ -152,7 +152,14 @@ DURABLE: dict[type, Callable[[Random], Message]] = {
     Claim: lambda draw: Claim(*letter(draw), pubend(draw), number(draw)),
     Fetch: lambda draw: Fetch(*letter(draw), text(draw), seat(draw), born(draw), number(draw)),
     Fetched: lambda draw: Fetched(
-        *letter(draw), text(draw), _stands(draw), number(draw), number(draw), text(draw), seat(draw)
+        *letter(draw),
+        text(draw),
+        _stands(draw),
+        number(draw),
+        number(draw),
+        text(draw),
+        seat(draw),
+        draw.choice((None, number(draw))),
     ),
     Withheld: lambda draw: Withheld(*letter(draw), text(draw), seat(draw), text(draw)),
     Moved: lambda draw: Moved(*letter(draw), text(draw), number(draw), seat(draw)),

@@ -9,9 +9,10 @@ from by_hand import a_publication, publish
 from holdfast.broker.durable.greeting import AGREED_MAX
 from holdfast.broker.durable.names import pubend_filter
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Admit, Portion, Report
-from holdfast.messages.subscriptions import Confirmed, Partition, Subscribe, Upgraded
-from holdfast.messages.ticks import ABSOLUTE, Start
+from holdfast.messages.durable import Admit, Fetched, Portion, Report
+from holdfast.messages.publications import Publication
+from holdfast.messages.subscriptions import Confirmed, Durable, Partition, Subscribe, Upgraded
+from holdfast.messages.ticks import ABSOLUTE, ORIGIN, Start
 
 EVENT = a_publication("q", 1)
 
@@ -145,6 +146,81 @@ def test_one_that_was_there_before_and_could_not_be_heard_of_is_not_read_from_it
     event = begins + 1, EVENT
     desk.say(left, items(FAR, ABSOLUTE, begins, [event], desk.clock, answers=True))
     assert desk.events(reader) == [event]
+
+
+def old_one_answers(desk: Desk, left: int, made: int, start: int | None) -> tuple[int, Publication]:
+    """A pubend that is an hour old can be reached at last; the first event that is owed of it."""
+    since = desk.said(left, Admit)[-1].since
+    assert since == (ORIGIN if start == 0 else made - AGREED_MAX)
+    created = made - 3600 * SECOND // 1_000
+    begins = max(since, created)
+    desk.say(left, admitted(begins, created=created), Start(FAR, begins))
+    desk.say(left, items(FAR, ABSOLUTE, begins, [(begins + 1, EVENT)], begins + 9))
+    return begins + 1, EVENT
+
+
+def missing(start: int | None) -> list[tuple[str, str]]:
+    return [] if start == 0 else [(FAR, "could not be reached")]
+
+
+@pytest.mark.parametrize("was_known", [True, False])
+@pytest.mark.parametrize("start", [None, 0])
+def test_nor_is_it_after_a_restart_unless_that_was_asked_for(was_known: bool, start: int | None) -> None:
+    """The subscription was made while it could not be reached; then both brokers are started again."""
+    desk = Desk(["left"])
+    desk.meet("left", *[FAR] * was_known)
+    desk.reader(durable="mine", start=start)
+    made = desk.clock
+    desk.wait(3 * SECOND)
+    desk.restart()
+    left = desk.meet("left", FAR, incarnation=2)
+    desk.wait(3 * SECOND)
+    reader = desk.reader(incarnation=2, durable="mine")
+    event = old_one_answers(desk, left, made, start)
+    assert desk.events(reader) == [event]
+    assert desk.gaps(reader) == missing(start)
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+@pytest.mark.parametrize("start", [None, 0])
+def test_nor_by_who_was_away_then_and_it_hears_of_the_gap_once(start: int | None, restarts: bool) -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    reader = desk.reader(durable="mine", start=start)
+    made = desk.clock
+    desk.wait(SECOND)
+    desk.lose(reader)
+    desk.tell(left, "left", str(pubend_filter(FAR)))
+    tick, event = old_one_answers(desk, left, made, start)
+    if restarts:
+        desk.wait(SECOND)
+        desk.restart()
+        left = desk.meet("left", FAR, incarnation=2)
+        desk.say(left, Start(FAR, tick - 1), items(FAR, ABSOLUTE, tick - 1, [(tick, event)], tick + 9))
+        desk.wait(3 * SECOND)
+    reader = desk.reader(incarnation=2, durable="mine")
+    desk.say(left, items(FAR, ABSOLUTE, tick - 1, [(tick, event)], tick, answers=True))
+    assert desk.events(reader) == [(tick, event)]
+    assert desk.gaps(reader) == missing(start)
+    desk.lose(reader)
+    again = desk.reader(incarnation=3, durable="mine")
+    desk.say(left, items(FAR, ABSOLUTE, tick - 1, [(tick, event)], tick, answers=True))
+    assert desk.gaps(again) == []
+    assert desk.events(again) == [(tick, event)]
+
+
+@pytest.mark.parametrize("start", [None, 0])
+def test_nor_by_one_that_has_moved_before_it_was_heard_of(start: int | None) -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.tell(left, "left", "a", Durable("mine", 50))
+    reader = desk.reader(durable="mine")
+    made = desk.clock - SECOND // 1_000
+    desk.say(left, Fetched("b", "left", "mine", {}, 50, made, "left", start=start))
+    desk.tell(left, "left", str(pubend_filter(FAR)))
+    event = old_one_answers(desk, left, made, start)
+    assert desk.events(reader) == [event]
+    assert desk.gaps(reader) == missing(start)
 
 
 def test_who_reconnects_after_it_has_answered_is_confirmed_with_it() -> None:

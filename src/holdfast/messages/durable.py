@@ -182,7 +182,7 @@ class Fetched(Letter):
     """By pubend, where it stands; None: the sender does not have it any more.
 
     It came there in that ``epoch``. It was ``born`` in another, at the broker ``born_at``, and may have moved since; 0:
-    its client said where it stood.
+    its client said where it stood. It was to ``start`` at a tick, or when it was made.
     """
 
     durable: str
@@ -191,6 +191,7 @@ class Fetched(Letter):
     born: Number = 0
     born_at: str = ""
     seat: Seat = NO_SEAT
+    start: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)

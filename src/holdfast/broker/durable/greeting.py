@@ -24,7 +24,7 @@ from holdfast.messages.ticks import ORIGIN, Tick, Version
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
 
-__all__ = ["ADMIT_WITHIN_NS", "Greeting"]
+__all__ = ["ADMIT_WITHIN_NS", "Greeting", "others"]
 
 #: Clocks of two brokers differ by less, mostly: what they disagree on is told as a gap.
 SKEW_MAX: Final = 5 * SECOND // 1_000
@@ -96,19 +96,29 @@ class Greeting:
         One that was there before, and could not be heard of, is read from when the subscription was made (B1.11).
         """
         since = self._since(reader, course)
-        if since is None and reader.is_greeted and reader.start is None:
-            since = min(reader.confirmed_on, reader.born[0] or reader.confirmed_on) - AGREED_MAX
-            reader.unheard.add(course.pubend)
-        self.meet(reader, course, max(ORIGIN, since or ORIGIN))
+        if since is None:
+            since = self._unheard(reader, course) if reader.is_confirmed else ORIGIN
+        self.meet(reader, course, since)
 
     def _since(self, reader: Reader, course: Course) -> Tick | None:
-        resume = reader.resume
+        resume, stood = reader.resume, reader.stood
+        since: Tick | None = None
         if resume is not None and resume.token is not None:
-            consumed = consumed_in(resume, course.pubend)
-            return ORIGIN if consumed is None else consumed
-        if reader.stood is not None:  # whoever brought it may have gone
-            return reader.stood.get(course.pubend, ORIGIN)
-        return ORIGIN if reader.is_restored else None
+            since = consumed_in(resume, course.pubend)
+        elif stood is not None:  # whoever brought it may have gone
+            since = stood.get(course.pubend)
+        elif not reader.is_restored:
+            return None
+        return self._unheard(reader, course) if since is None else since
+
+    def _unheard(self, reader: Reader, course: Course) -> Tick:
+        """From where on a pubend is read that nobody had told of when a subscription was made."""
+        if reader.has_own_token or self._places.stand(reader, course) is not None:
+            return ORIGIN
+        since = others(reader.start, reader.confirmed_on if reader.durable is None else reader.born[0])
+        if reader.start is None:
+            reader.unheard[course.pubend] = since
+        return since
 
     def stands(self, reader: Reader) -> dict[str, Stand] | None:
         """Where a durable subscription stands, by pubend; a pubend that is left out is new to it.
@@ -142,11 +152,10 @@ class Greeting:
             self._admit(self._audience.readers[number], course)
 
     def _admit(self, reader: Reader, course: Course) -> None:
-        was_unheard = course.pubend in reader.unheard
         self._install(reader, course)
         self._places.save_reader(reader)
         if reader.is_greeted:
-            self._start_late(reader, course, was_unheard=was_unheard)
+            self._start_late(reader, course)
         else:
             self.greet(reader)
 
@@ -154,9 +163,11 @@ class Greeting:
         hosted = course.hosted
         kept = self._places.take(reader, course)
         since = reader.awaited.pop(course.pubend, None)
-        if course.pubend in reader.unheard and hosted.constream is not None:
-            since = min(since or ORIGIN, hosted.constream.handed)  # or by its clock it has not come so far
-        reader.unheard.discard(course.pubend)
+        unheard = reader.unheard.pop(course.pubend, None)
+        if unheard is not None and hosted.constream is not None:
+            since = min(unheard, hosted.constream.handed)  # or by its clock it has not come so far
+            if since > hosted.created:
+                reader.unheard[course.pubend] = since
         position = self._position(reader, course)
         if kept is not None:
             hosted.restore(reader, kept)
@@ -180,7 +191,8 @@ class Greeting:
         resume, is_known = reader.resume, self._is_known(reader, course)
         position: Tick | None = None
         if resume is not None and resume.token is not None:
-            _, position = resume.token.get(course.pubend, (0, None if is_known else ORIGIN))
+            is_new = not is_known and reader.has_own_token
+            _, position = resume.token.get(course.pubend, (0, ORIGIN if is_new else None))
         elif not is_known and reader.stood is None:
             position = reader.start
         return None if position is None else max(position, course.hosted.created)
@@ -234,17 +246,26 @@ class Greeting:
         courses = [
             course for course in self._network.courses_for(reader.filter) if self._is_known(reader, course)
         ]
-        places = {course: self._place(reader, course) for course in courses}
+        stands = {} if reader.presented is None else reader.presented.token or {}
+        for pubend in stands:
+            reader.unheard.pop(pubend, None)
+        places = {
+            course: self._place(reader, course) for course in courses if course.pubend not in reader.unheard
+        }
         token = {course.pubend: (course.hosted.incarnation, tick) for course, tick in places.items()}
-        if reader.presented is not None:  # there its client stands; of what there is not, it will be told
-            stands = reader.presented.token or {}
-            token.update({each: place for each, place in stands.items() if each in token})
+        # There its client stands; of what there is not, it will be told.
+        token.update({each: place for each, place in stands.items() if each in token})
         self._network.emit(Send(reader.connection, [self._confirmed(reader, port, token)]))
         for course, tick in places.items():
             if tick > course.knowledge.edge:  # a life of the pubend's whose log is lost has told it so
                 self._network.claim(course, tick)
             course.hosted.start(reader, token[course.pubend][1], tick, self._audience)
             self._network.touch(course)
+        for course in courses:
+            if course not in places:
+                self._start_late(reader, course)
+        if len(courses) > len(places):
+            self._places.save_reader(reader)
 
     def say_born(self, reader: Reader) -> None:
         """What a client reads has another birth now: it says so when it comes back."""
@@ -264,7 +285,7 @@ class Greeting:
         position = self._position(reader, course)
         return constream.released_by(reader.number) if position is None else position
 
-    def _start_late(self, reader: Reader, course: Course, *, was_unheard: bool) -> None:
+    def _start_late(self, reader: Reader, course: Course) -> None:
         """A pubend that came later: because it is new, or could not be reached, and then something may be missing."""
         port, constream = reader.port, course.hosted.constream
         assert constream is not None
@@ -272,10 +293,16 @@ class Greeting:
             return
         released = constream.released_by(reader.number)
         absent = reader.absent.pop(course.pubend, None)
-        if absent is not None or (was_unheard and released > course.hosted.created):
+        missing = reader.unheard.pop(course.pubend, None if absent is None else released)
+        if missing is not None:
             reader.told[course.pubend] = ORIGIN
-            course.hosted.tell_gap(reader, released, UNREACHED, self._audience)
+            course.hosted.tell_gap(reader, missing, UNREACHED, self._audience)
         if absent is not None:
             self._say_upgraded(reader, (absent,))
-        course.hosted.start(reader, released, released, self._audience)
+        course.hosted.start(reader, released if missing is None else missing, released, self._audience)
         self._network.touch(course)
+
+
+def others(start: Tick | None, made: Tick) -> Tick:
+    """From where a subscription reads a pubend that nobody could hear of when it was made."""
+    return max(ORIGIN, made - AGREED_MAX) if start is None else start

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of, rank
-from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS
+from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, others
 from holdfast.broker.durable.joining import begun, had, joined
 from holdfast.broker.durable.reader import Reader, withheld
 from holdfast.clock import SECOND, Instant
@@ -95,7 +95,9 @@ class Moving:
         if reader is not None and reader.durable is not None:
             born, born_at = reader.born
             epoch = reader.durable.epoch
-            answer = replace(answer, epoch=epoch, born=born, born_at=born_at, seat=reader.seat)
+            answer = replace(
+                answer, epoch=epoch, born=born, born_at=born_at, seat=reader.seat, start=reader.start
+            )
         self._plane.saving.add(then=lambda: self._plane.letters.post(answer))
 
     def _stays(self, reader: Reader, letter: Fetch) -> bool:
@@ -187,6 +189,8 @@ class Moving:
                 places[course.pubend] = position
                 goes_back |= position < mine.released
                 are_put_back |= position < theirs.released
+        if others(letter.start, letter.born) < others(reader.start, reader.born[0]):
+            reader.start = letter.start
         reader.born = min(reader.born, born)
         if goes_back or are_put_back:
             readers.put_back(reader, letter, is_ousted=goes_back)

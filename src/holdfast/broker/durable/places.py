@@ -83,6 +83,8 @@ class Places:
             list(reader.unmerged),
             reader.seat,
             reader.is_new,
+            reader.start,
+            dict(reader.unheard),
         )
         self._saving.add(change(READERS, reader.durable.name, row))
         self.save(reader)

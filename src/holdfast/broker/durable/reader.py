@@ -30,7 +30,7 @@ class Reader:
     subscription: int = 0  #: what that client calls it
     credit: int = 0  #: how many events more it has room for
     served: str = ""  #: the pubend whose events it was sent last
-    start: Tick | None = None  #: where it is to begin, if it began here; None: when it is confirmed
+    start: Tick | None = None  #: where it was to begin; None: when it was confirmed
     resume: Resume | None = None  #: how its client wants to go on, until it does
     presented: Resume | None = None  #: how that says itself that it stands
     #: By pubend, where it was when it came here, until it is read from there on; any other is new to it.
@@ -48,7 +48,8 @@ class Reader:
     confirmed_at: Instant = 0
     confirmed_on: Tick = 0  #: the same by the wall clock
     absent: dict[str, Partition] = field(default_factory=dict)  #: pubends its client was confirmed without
-    unheard: set[str] = field(default_factory=set)  #: and such as nobody had told of then
+    #: And such as nobody had told of then, by where they are read from, until it is told so.
+    unheard: dict[str, Tick] = field(default_factory=dict)
     #: pubends that have not admitted us yet, and from where on they are read
     awaited: dict[str, Tick | None] = field(default_factory=dict)
     #: by pubend, up to where its client was sent everything

@@ -13,7 +13,7 @@ from dataclasses import replace
 from holdfast.broker.durable.audience import Audience
 from holdfast.broker.durable.elsewhere import Elsewhere, claim_of, rank
 from holdfast.broker.durable.endings import Endings
-from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting
+from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting, others
 from holdfast.broker.durable.joining import begun, had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
@@ -188,7 +188,7 @@ class Readers:
         is_new = reader is None
         if reader is None:
             if left is not None:  # from before it moved away
-                resume = self._joined(left, resume, fetched)
+                resume, fetched = self._joined(left, resume, fetched)
                 self.give_away(left, f"another client reads {name}")
             reader = self._create(name, filter, resume, fetched)
         self._seat(reader, port, subscription.number, resume, presented)
@@ -200,14 +200,14 @@ class Readers:
         if fetched is not None and _is_behind(resume, presented):
             self.put_back(reader, fetched)
 
-    def _joined(self, left: Reader, resume: Resume, fetched: Fetched | None) -> Resume:
+    def _joined(self, left: Reader, resume: Resume, fetched: Fetched | None) -> tuple[Resume, Fetched | None]:
         """If what was fetched had begun by itself, while we could not be reached: with what is known here."""
         born = (0, "") if fetched is None else (fetched.born, fetched.born_at)
         if fetched is None or fetched.places is None or not born[0] or not left.born[0] or left.born == born:
-            return resume
+            return resume, fetched
         mine, is_first = self.greeting.stands(left), born == (fetched.epoch, fetched.origin)
         if mine is None:
-            return resume
+            return resume, fetched
         token, consumed = dict(resume.token or {}), dict(resume.consumed or {})
         for pubend in mine.keys() | fetched.places.keys():
             here = mine.get(pubend, begun(left.born))
@@ -215,7 +215,11 @@ class Readers:
             position = joined(had(here, is_first=left.stood is None), had(there, is_first=is_first))
             token[pubend] = 0, position
             consumed[pubend] = min(position, consumed.get(pubend, position))
-        return replace(resume, token=token, consumed=None if resume.consumed is None else consumed)
+        start = (
+            left.start if others(left.start, left.born[0]) < others(fetched.start, born[0]) else fetched.start
+        )
+        resume = replace(resume, token=token, consumed=None if resume.consumed is None else consumed)
+        return resume, replace(fetched, start=start)
 
     def _create(self, name: str, filter: Filter, resume: Resume, fetched: Fetched | None) -> Reader:
         """A durable subscription begins, or goes on, here; wherever else it is, it is to be forgotten."""
@@ -227,7 +231,7 @@ class Readers:
         epoch = max(self._network.clock, latest + 1)
         reader = Reader(self._next_number(), filter, Durable(name, epoch), self._network.new_id())
         reader.moved_from = moved_from
-        reader.start = resume.start
+        reader.start = resume.start if fetched is None else fetched.start
         reader.seat = NO_SEAT if fetched is None else fetched.seat
         if resume.token is None:
             reader.born = epoch, self._me
@@ -237,8 +241,8 @@ class Readers:
             reader.born = (resume.born or (0, "")) if fetched is None else (fetched.born, fetched.born_at)
         if reader.born[0]:  # others may have begun it by themselves: they are asked
             known = None if fetched is None else fetched.origin
-            others = [each for each in moved_from if each != known]
-            reader.unmerged = dict.fromkeys(others, self._network.now + ADMIT_WITHIN_NS)
+            unasked = [each for each in moved_from if each != known]
+            reader.unmerged = dict.fromkeys(unasked, self._network.now + ADMIT_WITHIN_NS)
         self._add(reader)
         return reader
 
@@ -462,7 +466,7 @@ class Readers:
             reader.moved_from = dict(row.moved_from)
             reader.away_since = row.away_since or self._network.clock
             reader.stood, reader.is_held, reader.born = row.stood, row.is_held, row.born
-            reader.seat = row.seat
+            reader.seat, reader.start, reader.unheard = row.seat, row.start, dict(row.unheard)
             reader.unmerged = dict.fromkeys(row.unmerged, self._network.now + ADMIT_WITHIN_NS)
             reader.is_restored = reader.is_stored = True
             self._add(reader)

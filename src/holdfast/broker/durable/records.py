@@ -85,6 +85,8 @@ class ReaderRow(msgspec.Struct, frozen=True, array_like=True):
     unmerged: list[str] = []
     seat: Seat = NO_SEAT
     is_new: bool = False
+    start: int | None = None
+    unheard: dict[str, int] = {}
 
 
 class PlaceRow(msgspec.Struct, frozen=True, array_like=True, gc=False):

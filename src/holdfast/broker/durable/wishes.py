@@ -142,7 +142,7 @@ class Wishes:
             self._end(wish, letter.seat)
         elif letter.places is not None:
             known = _known(wish.resume, letter.places)
-            unborn = replace(letter, born=0, born_at="")
+            unborn = replace(letter, born=0, born_at="", start=None)
             self._take_over(wish, known, unborn if wish.resume.has_own_token else letter)
         elif brokers - {letter.origin}:  # it has moved on
             self._plane.readers.read(wish.port, wish.subscription, wish.filter, wish.resume)
