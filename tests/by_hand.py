@@ -38,8 +38,8 @@ def a_publication(publisher: str, n: int, topic: str = "a", **attributes: Any) -
     return Publication(publisher, n, pack(make_event(topic, attributes)))
 
 
-def publish(publisher: str, *numbers: int, topic: str = "a", home: str = "") -> Publish:
-    return Publish(Batch([a_publication(publisher, n, topic) for n in numbers]), home)
+def publish(publisher: str, *numbers: int, topic: str = "a", home: str = "", heard: int = 0) -> Publish:
+    return Publish(Batch([a_publication(publisher, n, topic) for n in numbers]), home, heard)
 
 
 def publications(publisher: str, *numbers: int, topic: str = "a") -> Publications:

@@ -163,7 +163,7 @@ def requests(draw: st.DrawFn) -> Requests:
     batch = draw(batches)
     before = st.just(BEGIN) | st.integers(0, 2**63)
     previous = draw(st.lists(before, min_size=len(batch), max_size=len(batch)))
-    return Requests(draw(names), draw(names), draw(names), previous, batch)
+    return Requests(draw(names), draw(names), draw(names), previous, batch, draw(versions))
 
 
 @st.composite
@@ -195,7 +195,7 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Refused: st.builds(Refused, subscriptions, names, names),
     Unsubscribe: st.builds(Unsubscribe, subscriptions),
     Withdrawn: st.builds(Withdrawn, subscriptions),
-    Publish: st.builds(Publish, batches, names),
+    Publish: st.builds(Publish, batches, names, st.integers(0, 2**63 - 1)),
     Accepted: st.builds(Accepted, numbers, st.lists(numbers, max_size=5).map(tuple)),
     Rejected: st.builds(Rejected, numbers, names, names),
     Publications: picked().map(lambda drawn: Publications(*drawn)),
@@ -254,8 +254,8 @@ def messages() -> st.SearchStrategy[Message]:
 def plain(message: Any) -> Any:
     """What a message says, as plain data: a batch is what is picked from it, and copies without marks are none."""
     match message:
-        case Publish(batch, home):
-            return "Publish", home, batch.publications
+        case Publish(batch, home, heard):
+            return "Publish", home, heard, batch.publications
         case Publications(stream, batch, at, marks):
             return "Publications", stream, [batch.publications[i] for i in at], _marks(at, marks)
         case Deliveries(stream, batch, at, lists, marks):
@@ -263,8 +263,8 @@ def plain(message: Any) -> Any:
             return "Deliveries", stream, picked, [*lists], _marks(at, marks)
         case Items(pubend, under, los, ticks, said, lost, answers):
             return "Items", (pubend, under, answers), [*los], [*ticks], [*said], [*lost]
-        case Requests(to, origin, pubend, previous, batch):
-            return "Requests", (to, origin, pubend), [*previous], batch.publications
+        case Requests(to, origin, pubend, previous, batch, heard):
+            return "Requests", (to, origin, pubend, heard), [*previous], batch.publications
         case Portion(number, pubend, incarnation, batch, ticks, at, upto, lost, reason):
             rows = [(ticks[i], batch.publications[i]) for i in at]
             return "Portion", (number, pubend, incarnation), rows, upto, (lost, reason)

@@ -197,7 +197,9 @@ MESSAGES: dict[type, Callable[[Random], Message]] = {
     Unsubscribe: lambda draw: Unsubscribe(subscription(draw)),
     Withdrawn: lambda draw: Withdrawn(subscription(draw)),
     Publish: lambda draw: Publish(
-        Batch(publications(draw, draw.choice((None, "hostile")))), draw.choice(("", "", text(draw)))
+        Batch(publications(draw, draw.choice((None, "hostile")))),
+        draw.choice(("", "", text(draw))),
+        number(draw),
     ),
     Accepted: lambda draw: Accepted(number(draw), (number(draw),) * draw.randrange(3)),
     Rejected: lambda draw: Rejected(number(draw), text(draw), text(draw)),

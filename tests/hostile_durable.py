@@ -75,7 +75,7 @@ def _items(draw: Random) -> Items:
 def _requests(draw: Random) -> Requests:
     batch = publications(draw)
     previous = [draw.choice((-1, 0, 1, number(draw))) for _ in batch]
-    return Requests(*letter(draw), pubend(draw), previous, Batch(batch))
+    return Requests(*letter(draw), pubend(draw), previous, Batch(batch), number(draw))
 
 
 def _portion(draw: Random) -> Portion:

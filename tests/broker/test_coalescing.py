@@ -29,7 +29,8 @@ def turns(draw: st.DrawFn) -> list[Message]:
         picked = publications("p", *numbers)
         match kind:
             case "publish":
-                messages.append(publish("p", *numbers, home=draw(st.sampled_from(["", "lisbon"]))))
+                home, heard = draw(st.sampled_from([("", 0), ("", 0), ("lisbon", 0), ("", 3)]))
+                messages.append(publish("p", *numbers, home=home, heard=heard))
             case "marked":
                 messages.append(Publications("s", picked.batch, picked.at, [Copy(lo=n)] * len(picked.at)))
             case "part":
@@ -46,8 +47,8 @@ def flattened(messages: list[Message]) -> list[object]:
     said: list[object] = []
     for message in messages:
         match plain(message):
-            case ("Publish", home, events):
-                said += [(home, event) for event in events]
+            case ("Publish", home, heard, events):
+                said += [(home, heard, event) for event in events]
             case ("Publications", stream, events, marks):
                 said += [(stream, event, mark) for event, mark in zip(events, marks, strict=True)]
             case other:
@@ -61,7 +62,8 @@ def test_joined_batches_say_the_same_in_the_same_order(messages: list[Message]) 
     joined = list(merged(messages))
     assert flattened(joined) == flattened(messages)
     for first, second in pairwise(joined):
-        assert not (isinstance(first, Publish) and isinstance(second, Publish) and first.home == second.home)
+        if isinstance(first, Publish) and isinstance(second, Publish):
+            assert (first.home, first.heard) != (second.home, second.heard)
 
 
 def test_no_batch_grows_beyond_what_a_frame_may_have() -> None:

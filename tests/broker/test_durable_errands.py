@@ -55,6 +55,15 @@ def test_a_request_names_the_number_sent_before_it_and_is_accepted_when_the_pube
     assert desk.done_of(AppendEvents) == [], "it is logged once, there (R1.3)"
 
 
+def test_a_request_says_of_which_refusals_its_publisher_has_heard() -> None:
+    desk, left = far_sequencer()
+    publisher = desk.publisher("p", 1)
+    desk.say(left, Answers("b", "left", FAR, 1, "p", refused=(Rejected(1, "full"),)))
+    desk.say(publisher, publish("p", 2))
+    desk.say(publisher, publish("p", 3, heard=1))
+    assert [letter.heard for letter in desk.said(left, Requests)] == [0, 0, 1]
+
+
 def test_what_comes_while_others_wait_is_sent_at_once_behind_them() -> None:
     desk, left = far_sequencer()
     publisher = desk.publisher("p", 1, 2, 3)
@@ -192,6 +201,18 @@ def requests(*pairs: tuple[int, int], publisher: str = "q") -> Requests:
 def sequencer() -> tuple[Desk, int]:
     desk = Desk(["left"], [TOTAL])
     return desk, desk.meet("left")
+
+
+def test_what_was_sent_from_elsewhere_before_its_publisher_had_heard_of_a_full_disk_is_refused_too() -> None:
+    desk, left = sequencer()
+    desk.disk.capacity, capacity = 0, desk.disk.capacity
+    desk.say(left, requests((BEGIN, 1)))
+    desk.disk.capacity = capacity
+    desk.wait(2 * SECOND)
+    desk.say(left, requests((1, 2)), replace(requests((BEGIN, 2)), heard=1))
+    answers = desk.said(left, Answers)
+    assert [each.n for letter in answers for each in letter.refused] == [1, 2]
+    assert [run.n for letter in answers for run in letter.logged] == [2], "now it has heard"
 
 
 def test_the_sequencers_pubend_is_there_before_anybody_publishes() -> None:

@@ -57,7 +57,7 @@ def test_a_log_that_has_room_again_says_so_though_nobody_publishes() -> None:
     asked = len(desk.done_of(TryEvents))
     desk.wait(2 * SECOND)
     assert len(desk.done_of(TryEvents)) == asked, "nobody asks while nothing is refused"
-    desk.say(publisher, publish("p", 3))
+    desk.say(publisher, publish("p", 3, heard=2))
     assert desk.own.core.last_number("p") == 3
 
 
@@ -83,8 +83,10 @@ def test_what_was_sent_behind_something_that_was_refused_is_refused_too_though_t
     assert pubend(desk)["state"] == "refusing"
     desk.wait(SECOND)
     assert (pubend(desk)["state"], said(desk, "events can be logged again")) == ("ok", 1)
-    desk.say(publisher, publish("p", 4))
-    assert desk.own.core.last_number("p") == 4
+    desk.say(publisher, publish("p", 4, heard=2))
+    assert [each.n for each in desk.said(publisher, Rejected)] == [2, 3, 4], "sent before it had heard of all"
+    desk.say(publisher, publish("p", 5, heard=4))
+    assert desk.own.core.last_number("p") == 5
 
 
 def test_a_log_that_has_failed_is_not_asked() -> None:

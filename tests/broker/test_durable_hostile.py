@@ -321,7 +321,7 @@ def test_a_token_ahead_of_a_pubend_that_is_being_written_takes_nothing_of_that_a
         desk.hold()
         desk.disk.capacity = capacity
         desk.wait(2 * SECOND)
-        desk.say(publisher, publish("p", 2, 3, 4))
+        desk.say(publisher, publish("p", 2, 3, 4, heard=4))
     desk.hold()
     desk.wait(SECOND)
     events = [(tick, each.n) for tick, each in desk.events(reader) if each.publisher == "p"]

@@ -176,7 +176,7 @@ def test_what_a_full_disk_refuses_is_rejected_by_name_and_with_room_events_are_t
     assert {log.level for log in desk.logs if log.text == "events cannot be logged"} == {"warning"}
     desk.disk.capacity = 1 << 62
     desk.wait(2 * SECOND)
-    desk.say(publisher, publish("p", 4))
+    desk.say(publisher, publish("p", 4, heard=3))
     assert desk.done_of(AppendEvents)[-1].refusals == desk.own.refusals > 0
     assert desk.got(reader) == [1, 4]
     assert accepted(desk, publisher) == 4

@@ -64,6 +64,43 @@ def test_a_welcome_acknowledges_nothing() -> None:
     assert world.told(Acknowledged) == [Acknowledged(3, (1, 3))]
 
 
+def said_with(world: Answered) -> list[tuple[int, list[int]]]:
+    """What was published since, and of which refusals its publisher had heard."""
+    found = [
+        (each.heard, [publication.n for publication in each.batch.publications])
+        for each in world.said
+        if isinstance(each, Publish)
+    ]
+    world.said.clear()
+    return found
+
+
+def test_it_says_of_which_refusals_it_had_heard_when_something_was_submitted() -> None:
+    """Also when it is sent again: what was to come behind a refused event must not be taken before that comes again."""
+    world = Answered()
+    world.open()
+    world.submit(1, 2)
+    world.say(Rejected(1, "the disk is full"))
+    world.submit(3)
+    world.say(Rejected(2, "the disk is full"), Rejected(3, "the disk is full"))
+    world.submit(4, 5)
+    world.say(Rejected(4, "the event is none", "event"))
+    world.submit(6)
+    assert said_with(world) == [(0, [1, 2]), (1, [3]), (3, [4, 5]), (3, [6])]
+    world.lose()
+    world.submit(7)
+    world.reconnect()
+    assert said_with(world) == [(3, [5, 6, 7])]
+    world.say(Rejected(5, "the disk is full"))
+    world.lose()
+    world.submit(8)
+    world.reconnect()
+    assert said_with(world) == [(3, [6, 7]), (5, [8])]
+    world.say(Accepted(8))
+    world.submit(9)
+    assert said_with(world) == [(5, [9])]
+
+
 def test_a_rejected_event_is_answered_once_and_not_sent_again() -> None:
     world = Answered()
     world.open()

@@ -161,7 +161,7 @@ def test_what_a_full_disk_refused_may_come_again() -> None:
     pubend.publish(requests("p", 2, after=1), now=200)
     assert pubend.on_refused("full", 100) == [Refusal("p", 1, "full"), Refusal("p", 2, "full")]
     pubend.refusal = None
-    again = pubend.take([publication("p", 1), publication("p", 2)], now=50).append
+    again = pubend.take([publication("p", 1), publication("p", 2)], now=50, heard=2).append
     assert again is not None, "from its publisher, who has heard of it"
     assert list(again.ticks) == [201, 202]
 
@@ -180,8 +180,31 @@ def test_until_there_is_room_everything_is_refused_so_that_nothing_overtakes_wha
     pubend.refusal = None
     late = pubend.publish(requests("p", 1, 2, 3, 4), now=200)
     assert late == (None, [Refusal("p", n, "full") for n in (1, 2, 3, 4)]), "copies on their way"
-    after = pubend.take([publication("p", 5)], now=300).append
-    assert after is not None
+
+
+def test_what_was_sent_before_its_publisher_had_heard_is_refused_though_there_is_room_by_now() -> None:
+    """However long that takes; who is never silent is taken again all the same."""
+    pubend = Pubend("e", Kept())
+    pubend.take([publication("p", 1), publication("p", 2)], now=100)
+    pubend.on_refused("full", 100)
+    pubend.refusal = None
+    assert pubend.take([publication("p", 3)], now=200, heard=0).answers == [Refusal("p", 3, "full")]
+    assert pubend.take([publication("p", 4)], now=300, heard=1).answers == [Refusal("p", 4, "full")]
+    again = pubend.take([publication("p", 5), publication("p", 6)], now=400, heard=2).append
+    assert again is not None, "though it has not heard of 3 and 4: whoever wants them in order waits for that"
+    assert pubend.take([publication("q", 1)], now=400).append is not None
+
+
+def test_publishers_that_were_refused_are_forgotten_one_after_the_other() -> None:
+    pubend = Pubend("e", Kept())
+    for n, now in enumerate((100, 200, 300)):
+        pubend.publish(requests("pqp"[n], n + 1), now=now, heard=n)
+        pubend.on_refused("full", now)
+        pubend.refusal = None
+    late = [Request(BEGIN, publication("q", 9)), Request(BEGIN, publication("p", 9))]
+    outcome = pubend.publish(late, now=200 + REFUSED_FOR)
+    assert outcome.answers == [Refusal("p", 9, "full")]
+    assert outcome.append is not None
 
 
 def test_silence_before_an_event_that_is_not_stable_is_asserted_under_the_lease_too() -> None:
@@ -204,8 +227,8 @@ def test_what_was_refused_for_certain_is_not_taken_from_a_letter_that_comes_late
     assert late.answers == [Refusal("p", 1, "full"), Refusal("p", 2, "full")]
     assert late.append is not None
     assert [each.publisher for each in late.append.publications] == ["q"]
-    after = pubend.publish([Request(BEGIN, publication("p", 3))], now=300).append
-    assert after is not None, "what follows is not refused"
+    after = pubend.publish([Request(BEGIN, publication("p", 3))], now=300, heard=2).append
+    assert after is not None, "what follows is not refused, once its publisher has heard"
 
 
 def test_a_refusal_is_forgotten_when_no_copy_can_be_on_its_way() -> None:

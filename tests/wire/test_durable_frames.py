@@ -52,10 +52,10 @@ def test_items_are_written_as_the_protocol_says() -> None:
 
 
 def test_requests_are_written_as_the_protocol_says() -> None:
-    kind, body = encode(Requests("b1", "b2", "s@b1/0", [BEGIN, 1], batch_of(2, b"e")))
+    kind, body = encode(Requests("b1", "b2", "s@b1/0", [BEGIN, 1], batch_of(2, b"e"), 7))
     assert kind == REQUESTS
     events = [["P", 1, b"e"], ["P", 2, b"e"]]
-    assert msgspec.msgpack.decode(body) == ["b1", "b2", "s@b1/0", [-1, 1], events]
+    assert msgspec.msgpack.decode(body) == ["b1", "b2", "s@b1/0", 7, [-1, 1], events]
 
 
 def test_a_portion_is_written_as_the_protocol_says() -> None:

@@ -268,7 +268,7 @@ AMPLIFIED_MAX = 30  #: measured: 9.6 for Publish, up to 25 at the peak for Publi
 @pytest.mark.parametrize(
     ("kind", "before", "each"),
     [
-        (32, b"\x92\xa0", b"\x93\xa0\x00\xc4\x00"),
+        (32, b"\x93\xa0\x00", b"\x93\xa0\x00\xc4\x00"),
         (35, b"\x92\xa0", b"\x92\xc0\x93\xa0\x00\xc4\x00"),
         (35, b"\x92\xa0", b"\x92\x80\x93\xa0\x00\xc4\x00"),
         (36, b"\x92\xa0", b"\x93\x90\x80\x93\xa0\x00\xc4\x00"),

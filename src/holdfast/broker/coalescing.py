@@ -43,8 +43,8 @@ def merged(messages: list[Message]) -> Iterator[Message]:
 
 def _is_alike(first: Publish | Publications, message: Publish | Publications) -> bool:
     match first, message:
-        case Publish(_, home), Publish(_, other):
-            return home == other
+        case Publish(), Publish():
+            return (first.home, first.heard) == (message.home, message.heard)
         case Publications(stream, _, _, None), Publications(other, _, _, None):
             return stream == other
     return False
@@ -60,7 +60,7 @@ def _joined(run: list[Publish | Publications]) -> Publish | Publications:
         return first
     batch = Batch([publication for each in run for publication in _publications(each)])
     if isinstance(first, Publish):
-        return Publish(batch, first.home)
+        return Publish(batch, first.home, first.heard)
     return Publications(first.stream, batch, range(len(batch)))
 
 

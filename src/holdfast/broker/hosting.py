@@ -399,7 +399,7 @@ class Hosting:
         strangers = {publication.publisher for publication in publications} - {port.name}
         if strangers:
             raise Breach(f"an event under the name of {min(strangers)!r}")
-        home = self._home_of(port, message)
+        home, port.heard = self._home_of(port, message), message.heard
         admission = self._entrance.admit(port, publications)
         effects: Effects = []
         for admitted in admission.admitted:

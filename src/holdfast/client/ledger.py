@@ -156,6 +156,8 @@ class Ledger:
 
     def on_rejected(self, n: int, problem: str, code: str) -> list[Effect]:
         """An event will not be accepted."""
+        if code != "event":
+            self.outbox.hear(n)
         return [NotAccepted(n, problem, code)] if self.outbox.reject(n) else []
 
     # Reading

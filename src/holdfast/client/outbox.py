@@ -6,9 +6,9 @@ anyway. On their way to a broker that is slower than they come they would make i
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from holdfast.messages.message import Message
 from holdfast.messages.publications import Batch, Publication, Publish, parts_of
@@ -29,6 +29,8 @@ class Outbox:
         self._unsent: deque[Publication] = deque()  #: of those in the row, what this session has not brought
         self._sent_upto = 0  #: the last number it has brought
         self._sent_bytes = 0  #: of what it has brought, and has no answer
+        #: Above a number, of which refusals of good events we had heard when we submitted: those up to another.
+        self._heard: list[tuple[int, int]] = [(0, 0)]
 
     def __len__(self) -> int:
         return len(self._row) - len(self._rejected) - len(self._accepted)
@@ -63,6 +65,28 @@ class Outbox:
                 self._sent_upto = publication.n
                 self._sent_bytes += len(publication.event)
         return due
+
+    def hear(self, n: int) -> None:
+        """A good event is refused: what is submitted from now on knows that, and what was before does not."""
+        above, heard = self._heard[-1]
+        if n > heard:
+            if above == self._last_submitted:
+                self._heard.pop()
+            self._heard.append((self._last_submitted, n))
+
+    def by_heard(self, publications: list[Publication]) -> Iterator[tuple[int, list[Publication]]]:
+        """Parts of what is to be sent, each with what we had heard."""
+        row = self._row
+        while len(self._heard) > 1 and (not row or row[0].n > self._heard[1][0]):
+            del self._heard[0]
+        end = len(publications)
+        parts: list[tuple[int, list[Publication]]] = []
+        for above, heard in reversed(self._heard):
+            first = bisect_right(publications, above, hi=end, key=_number)
+            if first < end:
+                parts.append((heard, publications[first:end]))
+            end = first
+        return reversed(parts)
 
     def waiting(self) -> list[Publication]:
         """What has no answer yet."""
@@ -119,6 +143,9 @@ def _number(publication: Publication) -> int:
     return publication.n
 
 
-def publishes(publications: list[Publication], home: str = "") -> list[Message]:
-    """Publications as messages none of which is large; ``home``, if they are not logged where they are sent."""
-    return [Publish(Batch(part), home) for part in parts_of(publications)]
+def publishes(publications: list[Publication], home: str = "", heard: int = 0) -> list[Message]:
+    """Publications as messages none of which is large; ``home``, if they are not logged where they are sent.
+
+    When they were submitted we had ``heard`` of refusals up to a number.
+    """
+    return [Publish(Batch(part), home, heard) for part in parts_of(publications)]

@@ -101,8 +101,11 @@ class OutboxTable:
         if self._accepted or self._put_off:
             self._settle()
         relayed = 0
-        while rows := self._numbered(network):
-            relayed += self._publish(network, rows, timeout)
+        while True:
+            rows, asked = self._numbered(network)
+            if not rows:
+                break
+            relayed += self._publish(network, rows, asked, timeout)
         if self._bad:
             raise next(iter(self._bad.values())).with_traceback(None)
         return relayed
@@ -113,15 +116,19 @@ class OutboxTable:
         with self._database.transaction():
             self._database.run(_DELETE, self.name, n)
 
-    def _numbered(self, network: Network) -> list[tuple[int, bytes]]:
-        """The events that come next, each with its number, which it keeps; the network is told where they go."""
+    def _numbered(self, network: Network) -> tuple[list[tuple[int, bytes]], int]:
+        """The events that come next, each with its number, which it keeps; the network is told where they go.
+
+        Up to a number it may have been asked for them before.
+        """
         if not self._database.look(_ANY, self.name):
-            return []
+            return [], 0
         run = self._database.run
         with self._database.transaction():
             self._lock(network.home or network.broker)
             [(network.home,)] = run(_HOME, self.name)
             [(last,)] = run(_LAST, self.name)
+            asked = last
             room = BATCH - len(self._waiting())
             for (row,) in run(_FRESH, self.name, room):
                 last += 1
@@ -129,7 +136,7 @@ class OutboxTable:
             run(_LAST_IS, last, self.name)
             waiting = self._waiting()
         self._has_begun = True
-        return waiting
+        return waiting, asked
 
     def _lock(self, home: str) -> None:
         """Be the only one who gives numbers, until the end of the transaction.
@@ -150,11 +157,13 @@ class OutboxTable:
         """Those that have a number, and may be accepted."""
         return [(n, event) for n, event in self._database.run(_NUMBERED, self.name) if n not in self._bad]
 
-    def _publish(self, network: Network, rows: list[tuple[int, bytes]], timeout: float | None) -> int:
+    def _publish(
+        self, network: Network, rows: list[tuple[int, bytes]], asked: int, timeout: float | None
+    ) -> int:
         """Hear of each whether it is accepted; how many are.
 
-        All are sent, even behind one that is refused: what has been asked of the network must be answered under its
-        number, and before another number is given to what comes before it.
+        What the network may have been asked for before, up to a number, is sent even behind one that is refused: it
+        must be answered under its number, and before another number is given to what comes before it.
         """
         waiting = dict(rows)
         unknown: Unknown | None = None
@@ -175,6 +184,9 @@ class OutboxTable:
                 except Unknown as error:
                     unknown = unknown or error
                 del waiting[n]
+            if refused is not None:
+                self._put_off.update(n for n in waiting if n > asked)
+                waiting = {n: event for n, event in waiting.items() if n <= asked}
         accepted = len(self._accepted)
         self._settle()
         if failure := unknown or refused:

@@ -375,7 +375,9 @@ class ClientCore:
         assert self._broker is not None
         if publications and not self.ledger.home:
             self.ledger.home = self._broker
-        return publishes(publications, "" if self.ledger.home == self._broker else self.ledger.home)
+        home = "" if self.ledger.home == self._broker else self.ledger.home
+        parts = self._outbox.by_heard(publications)
+        return [message for heard, part in parts for message in publishes(part, home, heard)]
 
     def _on_accepted(self, upto: int, duplicates: tuple[int, ...]) -> list[Effect]:
         highest = self._outbox.accept(upto)

@@ -62,11 +62,15 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requests(Letter):
-    """Publications to be logged; each with the number its publisher sent to this pubend before it, or ``BEGIN``."""
+    """Publications to be logged; each with the number its publisher sent to this pubend before it, or ``BEGIN``.
+
+    When they were sent that had ``heard`` of refusals up to a number (``Publish``).
+    """
 
     pubend: str
     previous: Sequence[int]
     batch: Batch
+    heard: int = 0
 
 
 class Run(NamedTuple):

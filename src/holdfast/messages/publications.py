@@ -119,10 +119,13 @@ class Publish:
     """A publisher hands events to a broker, in the order of their numbers.
 
     ``home`` is the broker in whose pubends they are logged, wherever they are handed in; "": the one they are sent to.
+    When they were submitted that had ``heard`` of refusals up to a number: what was before it heard is not to be taken
+    behind what is refused, or it would be in front of what is submitted again.
     """
 
     batch: Batch
     home: str = ""
+    heard: Annotated[int, Meta(ge=0)] = 0
 
 
 @dataclass(frozen=True, slots=True)

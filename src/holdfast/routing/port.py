@@ -86,6 +86,7 @@ class ClientPort(Port):
     __slots__ = (
         "accepted_upto",
         "gone_at",
+        "heard",
         "home",
         "incarnation",
         "lapses_marked",
@@ -108,6 +109,7 @@ class ClientPort(Port):
             0  #: how many lapses had been heard of when others were last told up to where it published
         )
         self.last_number = 0  #: the highest number of an event it published
+        self.heard = 0  #: up to which number it had heard of refusals when it sent what came last
         self.home: str | None = None  #: the broker its events are logged at, once it has published
         self.rejected: dict[int, str] = {}  #: numbers of events that were refused, and why
         self.unsafe = Outstanding()  #: its events of reliable streams that too few others are known to hold

@@ -8,8 +8,8 @@ Where there is no event there is silence. It is asserted up to now only while a 
 starts again begins above its lease, so no event ever gets a tick that was said to be silent [B1.3].
 
 The pubend does not write. It says what is to be appended, in order, and hears how far the log is stable; what the disk
-refused it takes back, all of it, since what came behind was built on it. Then it refuses whatever comes, until there is
-room and its publishers have heard: what they had sent behind would be logged before what they send again.
+refused it takes back, all of it, since what came behind was built on it. Then it refuses whatever comes until there is
+room, and of each publisher what that had sent before it heard: that would be logged before what is sent again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 #: acknowledged long ago. 32 bytes each.
 RUNS_MAX: Final = 250_000
 
-#: So long after an event was refused a copy of the request may arrive: letters are repeated every second.
+#: So long after an event was refused what was sent before may arrive: letters are repeated every second.
 REFUSED_FOR: Final = 10_000_000
 
 #: How far ahead silence is leased.
@@ -116,7 +116,7 @@ class Outcome(NamedTuple):
 
 
 class _Refused(NamedTuple):
-    """A number that was refused, until when a copy of it may still be on its way, and why it was."""
+    """The highest number of a publisher that was refused, until when something sent before may come, and why it was."""
 
     n: int
     until: int
@@ -174,7 +174,8 @@ class Pubend:
         )
         self._appended: deque[Append] = deque()  #: not known to be stable
         self._numbers: dict[str, int] = {}  #: the last number of a publisher among those
-        self._refused: dict[str, _Refused] = {}  #: the last of a publisher that the disk would not take
+        #: Of each publisher the last that the disk would not take; who was refused last stands at the end.
+        self._refused: dict[str, _Refused] = {}
         #: Why the disk would not take the last append. Nothing is taken until its owner says that there is none.
         self.refusal: str | None = None
 
@@ -193,16 +194,21 @@ class Pubend:
 
     # Publishing
 
-    def take(self, publications: Sequence[Publication], now: int) -> Outcome:
+    def take(self, publications: Sequence[Publication], now: int, heard: int = 0) -> Outcome:
         """One publisher's events, as it sends them itself: their numbers ascend, and nothing is missing before them."""
         publisher = publications[0].publisher
-        if self.refusal is not None or publications[0].n <= self.last_number(publisher):
-            return self.publish([Request(BEGIN, each) for each in publications], now)
+        if self.refusal is not None or self._refused or publications[0].n <= self.last_number(publisher):
+            return self.publish([Request(BEGIN, each) for each in publications], now, heard)
         self._numbers[publisher] = publications[-1].n
         return Outcome(self._append(publications, now, is_one_publishers=True), [])
 
-    def publish(self, requests: Sequence[Request], now: int) -> Outcome:
-        """Take what publishers send; ``now`` is the time as a tick, which may have gone back."""
+    def publish(self, requests: Sequence[Request], now: int, heard: int = 0) -> Outcome:
+        """Take what publishers send; ``now`` is the time as a tick, which may have gone back.
+
+        They had ``heard`` of refusals up to a number. What one has sent before it heard is refused as well: it was to
+        come behind that, and what is sent again could only come behind it.
+        """
+        self._forget_refused(now)
         answers: list[Answer] = []
         taken: list[Publication] = []
         holes: dict[str, None] = {}
@@ -213,8 +219,8 @@ class Pubend:
                 self._answer_repeat(publisher, n, answers)
             elif self.refusal is not None:
                 answers.append(self._refuse(publication, self.refusal, now))
-            elif self._is_refused(publisher, n, now):
-                answers.append(Refusal(publisher, n, self._refused[publisher].reason))
+            elif (refused := self._refused.get(publisher)) is not None and heard < refused.n:
+                answers.append(Refusal(publisher, n, refused.reason))
             elif publisher in holes:
                 continue
             elif previous == BEGIN:
@@ -284,20 +290,22 @@ class Pubend:
         self._appended.clear()
         self._numbers.clear()
         self.refusal = reason
-        self._refused = {each: last for each, last in self._refused.items() if now < last.until}
         return [self._refuse(publication, reason, now) for publication in refused]
 
     def _refuse(self, publication: Publication, reason: str, now: int) -> Refusal:
-        """It may be sent again, but not by a letter that is still on its way: a refusal is taken for certain."""
+        """It may be sent again by who has heard of it, and a refusal is certain: not what is still on its way."""
         publisher, n = publication.publisher, publication.n
-        last = self._refused.get(publisher)
+        last = self._refused.pop(publisher, None)
         highest = n if last is None else max(n, last.n)
         self._refused[publisher] = _Refused(highest, now + REFUSED_FOR, reason)
         return Refusal(publisher, n, reason)
 
-    def _is_refused(self, publisher: str, n: int, now: int) -> bool:
-        last = self._refused.get(publisher)
-        return last is not None and n <= last.n and now < last.until
+    def _forget_refused(self, now: int) -> None:
+        while self._refused:
+            publisher = next(iter(self._refused))
+            if now < self._refused[publisher].until:
+                return
+            del self._refused[publisher]
 
     @property
     def unstable(self) -> int:

@@ -3,7 +3,7 @@
 Three of them carry events, and are arrays; all others are maps, so that a later version may add fields::
 
     Items           [ pubend, under, answers, after, [step …], [[position, gap] …], [publication or nil …], [lost …] ]
-    Requests        [ to, origin, pubend, [previous …], [publication …] ]
+    Requests        [ to, origin, pubend, heard, [previous …], [publication …] ]
     Portion         [ subscription, pubend, incarnation, upto, lost_through, reason, [ [tick, publication] … ] ]
     publication     [ publisher, n, event as bytes ]
     lost            [ after, upto, reason ]
@@ -222,6 +222,7 @@ _decode_requests = msgspec.msgpack.Decoder(
         str,
         str,
         str,
+        Annotated[int, msgspec.Meta(ge=0)],
         Annotated[list[Annotated[int, msgspec.Meta(ge=BEGIN)]], _BOUNDED],
         Annotated[list[Publication], _BOUNDED],
     ]
@@ -232,7 +233,8 @@ def encode_requests(message: Requests) -> bytes:
     """Publications on their way to a pubend."""
     publications = message.batch.publications
     assert len(message.previous) == len(publications)
-    return _encode((message.to, message.origin, message.pubend, message.previous, publications))
+    addressed = message.to, message.origin, message.pubend, message.heard
+    return _encode((*addressed, message.previous, publications))
 
 
 def decode_requests(body: bytes | bytearray) -> Requests:
@@ -240,10 +242,10 @@ def decode_requests(body: bytes | bytearray) -> Requests:
 
     :raises msgspec.DecodeError: also if not each of them has the number before it.
     """
-    to, origin, pubend, previous, publications = _decode_requests(body)
+    to, origin, pubend, heard, previous, publications = _decode_requests(body)
     if len(previous) != len(publications):
         raise msgspec.ValidationError(f"{len(previous)} numbers before {len(publications)} publications")
-    return Requests(to, origin, pubend, previous, Batch(publications))
+    return Requests(to, origin, pubend, previous, Batch(publications), heard)
 
 
 def _requests_halves(message: Requests) -> tuple[Requests, Requests]:

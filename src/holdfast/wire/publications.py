@@ -39,7 +39,9 @@ KINDS: Final = {33: Accepted, 34: Rejected}
 _encode = msgspec.msgpack.Encoder().encode
 
 _BOUNDED: Final = msgspec.Meta(max_length=PUBLICATIONS_MAX)
-_decode_publish = msgspec.msgpack.Decoder(tuple[str, Annotated[list[Publication], _BOUNDED]]).decode
+_decode_publish = msgspec.msgpack.Decoder(
+    tuple[str, Annotated[int, msgspec.Meta(ge=0)], Annotated[list[Publication], _BOUNDED]]
+).decode
 _decode_publications = msgspec.msgpack.Decoder(
     tuple[str, Annotated[list[tuple[Copy | None, Publication]], _BOUNDED]]
 ).decode
@@ -74,7 +76,9 @@ def _prefix(subscriptions: tuple[int, ...]) -> bytes:
 def encode_publish(message: Publish) -> bytes:
     """A publisher's batch, whole."""
     pieces = encoded_pieces(message.batch)
-    return b"".join([b"\x92", _encode(message.home), array_header(len(pieces)), *pieces])
+    return b"".join(
+        [b"\x93", _encode(message.home), _encode(message.heard), array_header(len(pieces)), *pieces]
+    )
 
 
 def encode_publications(message: Publications) -> bytes:
@@ -135,8 +139,8 @@ def _copies(read: list[Copy | None]) -> Sequence[Copy | None] | None:
 
 def decode_publish(body: bytes | bytearray) -> Publish:
     """A publisher's batch."""
-    home, publications = _decode_publish(body)
-    return Publish(Batch(publications), home)
+    home, heard, publications = _decode_publish(body)
+    return Publish(Batch(publications), home, heard)
 
 
 def decode_publications(body: bytes | bytearray) -> Publications:

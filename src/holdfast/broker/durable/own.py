@@ -47,8 +47,7 @@ QUIET_AFTER: Final = 3 * SECOND // 1_000
 #: What everybody has had is kept so long, for publishers that did not hear of it.
 KEEP: Final = 10 * SECOND // 1_000
 
-#: So long nothing is taken after the disk has refused something, whether or not there is room again: what publishers
-#: had sent behind it comes meanwhile, and is refused, too.
+#: So long a disk that has refused something is not asked whether there is room again; nothing is taken meanwhile.
 REFUSE_NS: Final = SECOND
 
 #: Why everything of a pubend is lost.
@@ -166,10 +165,10 @@ class OwnPubend:
         return self.failure or self.core.refusal
 
     def take(
-        self, publications: Sequence[Publication], contents: Sequence[Content], now: Tick
+        self, publications: Sequence[Publication], contents: Sequence[Content], now: Tick, heard: int
     ) -> tuple[AppendEvents | None, list[Answer]]:
         """Take what a publisher here sends; what is to be appended, and what can be answered at once."""
-        outcome = self.core.take(publications, now)
+        outcome = self.core.take(publications, now, heard)
         append = outcome.append
         is_looked_at = self.course.is_wanted or self._expiring is not None
         if is_looked_at and append is not None and append.publications is publications:
@@ -179,12 +178,14 @@ class OwnPubend:
     def take_epoch(
         self, publications: Sequence[Publication], now: Tick
     ) -> tuple[AppendEvents | None, list[Answer]]:
-        """Take all events of an epoch, of which none was taken before: one append."""
-        return self._outcome(self.core.take(publications, now), now)
+        """Take all events of an epoch, of which none was taken before: one append. Who tries again has heard why."""
+        return self._outcome(self.core.take(publications, now, publications[-1].n), now)
 
-    def publish(self, requests: Sequence[Request], now: Tick) -> tuple[AppendEvents | None, list[Answer]]:
+    def publish(
+        self, requests: Sequence[Request], now: Tick, heard: int = 0
+    ) -> tuple[AppendEvents | None, list[Answer]]:
         """Take requests from elsewhere."""
-        return self._outcome(self.core.publish(requests, now), now)
+        return self._outcome(self.core.publish(requests, now, heard), now)
 
     def _outcome(self, outcome: Outcome, now: Tick) -> tuple[AppendEvents | None, list[Answer]]:
         if outcome.append is None:
@@ -222,7 +223,7 @@ class OwnPubend:
         knowledge.extend(max(knowledge.edge, self._base), ticks, publications)
 
     def on_refused(self, reason: str, clock: Tick, now: Instant, *, is_final: bool) -> list[Answer]:
-        """The disk would not take what was appended; for a while nothing is taken: first its publishers hear of it."""
+        """The disk would not take what was appended, and for a while takes nothing."""
         self.refusals += 1
         self._try_at = now + REFUSE_NS
         if is_final:

@@ -138,7 +138,7 @@ class Pubends:
         held, own.held = own.held, []
         self._plane.throttle.on_opened(held)
         for publication in held:
-            self._log(own, [Request(BEGIN, publication)], None)
+            self._log(own, [Request(BEGIN, publication)], 0, None)  # nothing was refused yet
         early, own.early = own.early, {}
         for publisher, origin in early:  # whoever asked from elsewhere has it all, and is asked for it
             self._reply(own, [Hole(publisher, own.core.last_number(publisher))], origin)
@@ -170,9 +170,9 @@ class Pubends:
         own = self.own.get(pubend) or self.create(pubend, stream)
         if own.is_open:
             own.origins.pop(port.name, None)
-            self._append(own, own.take(publications, contents, self._plane.clock), None)
+            self._append(own, own.take(publications, contents, self._plane.clock, port.heard), None)
         else:
-            self._log(own, [Request(BEGIN, each) for each in publications], None)
+            self._log(own, [Request(BEGIN, each) for each in publications], port.heard, None)
         self._plane.throttle.slow_down(port.connection)
 
     def _publish_elsewhere(self, pubend: str, port: ClientPort, publications: list[Publication]) -> None:
@@ -182,9 +182,9 @@ class Pubends:
             here = self._plane.name
             self._tell(Answers(here, here, pubend, 0, port.name, refused=_refusals(publications, reason)))
         else:
-            self._errands.publish(pubend, port.name, publications, self._plane.now)
+            self._errands.publish(pubend, port.name, publications, port.heard, self._plane.now)
 
-    def _log(self, own: OwnPubend, requests: Sequence[Request], origin: str | None) -> None:
+    def _log(self, own: OwnPubend, requests: Sequence[Request], heard: int, origin: str | None) -> None:
         for _, publication in requests:
             if origin is None:
                 own.origins.pop(publication.publisher, None)
@@ -194,7 +194,7 @@ class Pubends:
             reason = own.failure
             self._reply(own, [Refusal(each.publisher, each.n, reason) for _, each in requests], origin)
         elif own.is_open:
-            self._append(own, own.publish(requests, self._plane.clock), origin)
+            self._append(own, own.publish(requests, self._plane.clock, heard), origin)
         elif origin is None:
             held = [publication for _, publication in requests]
             own.held += held
@@ -271,7 +271,7 @@ class Pubends:
         for publication in letter.batch.publications:
             unpack(publication.event)  # whoever reads the log trusts it
         pairs = zip(letter.previous, letter.batch.publications, strict=True)
-        self._log(own, [Request(*pair) for pair in pairs], letter.origin)
+        self._log(own, [Request(*pair) for pair in pairs], letter.heard, letter.origin)
 
     def _create_for(self, letter: Requests) -> OwnPubend | None:
         """The first event for a pubend of ours comes by letter; None: there can be no such pubend.

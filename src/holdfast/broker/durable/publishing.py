@@ -50,6 +50,7 @@ class Errand:
     def __init__(self) -> None:
         self.unanswered: deque[Publication] = deque()
         self.size = 0  #: of those, in memory
+        self.heard = 0  #: up to which number its publisher has heard of refusals
         self.is_full = False  #: something did not fit, and what came behind it was not taken either
         self._sent = 0  #: so many of those were sent
         self._last = BEGIN  #: the number sent before the next
@@ -142,9 +143,12 @@ class Errands:
             for pubend, errand in errands.items():
                 yield publisher, pubend, errand
 
-    def publish(self, pubend: str, publisher: str, publications: Sequence[Publication], now: Instant) -> None:
+    def publish(
+        self, pubend: str, publisher: str, publications: Sequence[Publication], heard: int, now: Instant
+    ) -> None:
         """A publisher's events for a pubend elsewhere."""
         errand = self._errands.setdefault(publisher, {}).setdefault(pubend, Errand())
+        errand.heard = heard
         before, more = errand.size, sum(map(_size, publications))
         errand.is_full |= before + more > ERRAND_BYTES_MAX or self._size + more > ERRANDS_BYTES_MAX
         if not errand.is_full:
@@ -157,7 +161,8 @@ class Errands:
             previous, publications = errand.next_requests(now)
             if not publications:
                 return
-            self._post(Requests(owner_in(pubend), self._here, pubend, previous, Batch(publications)))
+            batch = Batch(publications)
+            self._post(Requests(owner_in(pubend), self._here, pubend, previous, batch, errand.heard))
 
     def on_answers(self, answers: Answers, now: Instant) -> None:
         """What became of requests."""
