@@ -128,7 +128,7 @@ durables = st.none() | st.builds(Durable, names, counts)
 tokens = st.none() | st.dictionaries(names, st.tuples(counts, counts), max_size=3)
 consumed = st.none() | st.dictionaries(names, ticks, max_size=3)
 births = st.none() | st.tuples(counts, names)
-seats = st.just(NO_SEAT) | st.builds(Seat, counts, names)
+seats = st.just(NO_SEAT) | st.builds(Seat, counts, names, counts)
 resumes = st.none() | st.builds(
     Resume, numbers, st.none() | names, st.none() | ticks, tokens, consumed, births, seats
 )
@@ -215,7 +215,7 @@ MESSAGES: dict[type, st.SearchStrategy[Message]] = {
     Reported: st.builds(Reported, *ways, names, counts, counts),
     Resign: st.builds(Resign, *ways, names, counts),
     Claim: st.builds(Claim, *ways, names, ticks),
-    Fetch: st.builds(Fetch, *ways, names, seats, births),
+    Fetch: st.builds(Fetch, *ways, names, seats, births, counts),
     Fetched: st.builds(
         Fetched,
         *ways,

@@ -99,7 +99,7 @@ def _stands(draw: Random) -> dict[str, Stand] | None:
 
 
 def seat(draw: Random) -> Seat:
-    return draw.choice((NO_SEAT, Seat(number(draw), text(draw))))
+    return draw.choice((NO_SEAT, Seat(number(draw), text(draw), number(draw))))
 
 
 def born(draw: Random) -> tuple[int, str] | None:

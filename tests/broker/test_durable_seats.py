@@ -79,13 +79,49 @@ def test_what_it_reads_when_it_comes_anew_is_what_nobody_has_acknowledged() -> N
     assert len(desk.said(other, Ousted)) == 1
 
 
-def test_another_life_of_the_same_client_is_none_that_has_come_since() -> None:
+def test_an_earlier_life_of_the_same_client_is_none_that_has_come_since() -> None:
     """Clocks of brokers differ: it may have had a seat at one whose clock is ahead."""
     desk, _, back = interrupted()
     ahead = desk.durable("mine").seat.taken_on + 1
-    desk.lose(desk.reader(**{**back, "seat": Seat(ahead, "u")}))
+    desk.lose(desk.reader(**{**back, "seat": Seat(ahead, "u", 1)}))
     assert desk.durable("mine").seat.taken_on == ahead
-    assert desk.said(desk.reader(**back), Confirmed) != []
+    later = desk.reader(incarnation=2, **{**back, "seat": Seat(ahead - 1, "u", 2)})
+    assert desk.said(later, Confirmed) != []
+
+
+def replaced() -> tuple[Desk, int, int, int, Seat]:
+    """A program stood still, and another was started in its place, which reads; the first one may be at left now."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    first = desk.reader(durable="mine")
+    seat = desk.durable("mine").seat
+    desk.lose(first)
+    desk.wait(SECOND)
+    return desk, left, publisher, desk.reader(incarnation=2, durable="mine"), seat
+
+
+def test_a_later_life_of_the_same_client_is_one_that_has_come_since() -> None:
+    desk, left, publisher, reader, seat = replaced()
+    desk.say(left, Fetch("b", "left", "mine", seat, desk.durable("mine").born))
+    assert [each.reason for each in desk.said(left, Withheld)] == [SINCE]
+    desk.say(publisher, publish("p", 2))
+    assert (desk.got(reader), desk.said(reader, Ousted)) == ([2], [])
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_it_stays_though_the_earlier_one_has_claimed_it_where_nobody_could_ask(is_asked: bool) -> None:
+    desk, left, publisher, reader, seat = replaced()
+    later = desk.clock + 500_000
+    if is_asked:
+        desk.say(left, Fetch("b", "left", "mine", seat, desk.durable("mine").born, later))
+    else:
+        desk.say(left, Moved("b", "left", "mine", later, seat))
+    desk.say(publisher, publish("p", 2))
+    assert (desk.got(reader), desk.said(reader, Ousted)) == ([2], [])
+    desk.wait(SECOND)
+    assert desk.epoch("mine") > later
+    assert [each.epoch for each in desk.said(left, Moved)][-1:] == [desk.epoch("mine")]
 
 
 def coming(at: int, **changes: Any) -> dict[str, Any]:

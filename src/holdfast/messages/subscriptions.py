@@ -80,14 +80,17 @@ class Durable:
 
 
 class Seat(NamedTuple):
-    """Which client came last to read a durable subscription, and was not only interrupted."""
+    """Which client came last to read a durable subscription, in which of its lives, and was not only interrupted."""
 
     taken_on: Number  #: by its broker's clock, and above the one before; 0: it has none
     client: Name
+    incarnation: Number = 0
 
     def is_after(self, other: Seat) -> bool:
-        """Whether another client has come since who had the other one went away."""
-        return 0 < other.taken_on < self.taken_on and self.client != other.client
+        """Whether another client, or that one in a later life, has come since who had the other one went away."""
+        if self.client == other.client:
+            return self.incarnation > other.incarnation and other.taken_on > 0
+        return 0 < other.taken_on < self.taken_on
 
 
 NO_SEAT: Final = Seat(0, "")

@@ -114,11 +114,15 @@ class Moving:
         return True
 
     def _has_come_back(self, reader: Reader, letter: Fetch | Moved) -> bool:
-        """Whether its client has come here after another broker had claimed it: then it is ours, and so we claim it."""
-        has_come = reader.port is not None and reader.seated_on > letter.epoch
+        """Whether its client has come here after another broker had claimed it: then it is ours, and so we claim it.
+
+        So it has if there it is read by one that was only interrupted, and did not know that ours had come since.
+        """
+        is_later = reader.seat.is_after(letter.seat)
+        has_come = reader.port is not None and (is_later or reader.seated_on > letter.epoch)
         if not has_come or letter.seat.is_after(reader.seat):
             return False
-        reader.durable = Durable(letter.durable, reader.seated_on)
+        reader.durable = Durable(letter.durable, max(reader.seated_on, letter.epoch + 1))
         reader.moved_from[letter.origin] = letter.epoch
         self._plane.readers.places.save_reader(reader)
         return True

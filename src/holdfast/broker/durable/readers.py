@@ -280,7 +280,7 @@ class Readers:
         reader.is_greeted = False
         reader.presented = presented
         reader.away_since, reader.seated_on = 0, self._network.clock
-        anew = Seat(max(self._network.clock, reader.seat.taken_on + 1), port.name)
+        anew = Seat(max(self._network.clock, reader.seat.taken_on + 1), port.name, port.incarnation)
         reader.seat = anew if presented.seat == NO_SEAT else presented.seat
         self._by_port.setdefault(port, {})[number] = reader
         if reader.is_confirmed:
