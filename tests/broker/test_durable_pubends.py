@@ -103,11 +103,11 @@ def test_while_a_pubend_is_missing_a_subscription_is_not_whole_whatever_else_is_
     assert [each.fragment for each in upgraded.partial] == [(FAR,)]
 
 
-def late() -> tuple[Desk, int, int]:
+def late(start: int | None = None) -> tuple[Desk, int, int]:
     """A reader that was confirmed without its neighbour's pubend, which answers now."""
     desk = Desk(["left"])
     left = desk.meet("left", FAR)
-    reader = desk.reader(durable="mine")
+    reader = desk.reader(durable="mine", start=start)
     desk.wait(3 * SECOND)
     return desk, left, reader
 
@@ -125,6 +125,18 @@ def test_when_it_answers_what_may_be_missing_is_told_as_a_gap_and_the_subscripti
     assert desk.said(reader, Upgraded) == [Upgraded(confirmed.subscription, confirmed.partial, ())]
     desk.say(left, items(FAR, ABSOLUTE, asked.since, [(asked.since + 5, EVENT)], asked.since + 9))
     assert desk.got(reader) == [1]
+
+
+def test_nothing_is_missing_for_who_wants_all_there_is() -> None:
+    """Found by users' programs (seed 4): what is not there any more is told of as any loss."""
+    desk, left, reader = late(start=0)
+    [confirmed] = desk.said(reader, Confirmed)
+    assert desk.said(left, Admit)[-1].since == ORIGIN
+    created = desk.clock - SECOND // 1_000
+    desk.say(left, admitted(created + 500, created=created), Start(FAR, created))
+    assert desk.said(reader, Upgraded) == [Upgraded(confirmed.subscription, confirmed.partial, ())]
+    desk.say(left, items(FAR, ABSOLUTE, created, [(created + 5, EVENT)], created + 900, answers=True))
+    assert (desk.got(reader), desk.gaps(reader)) == ([1], [])
 
 
 @pytest.mark.parametrize("older_s", [30, 3600])

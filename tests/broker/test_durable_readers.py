@@ -115,6 +115,24 @@ def test_a_token_from_the_future_is_refused() -> None:
     assert desk.rows(READERS) == []
 
 
+@pytest.mark.parametrize("durable", ["mine", None])
+def test_a_start_by_a_clock_that_is_ahead_is_now_and_no_sign_of_a_log_that_was_restored(
+    durable: str | None,
+) -> None:
+    """Whoever subscribed so made the pubend's ticks jump, and everybody was told that something is missing."""
+    desk, publisher, other = shop(1, durable="other")
+    edge = desk.own.core.stable
+    reader = desk.reader("v", durable=durable, start=desk.clock + 5_000_000)
+    desk.say(publisher, publish("p", 2))
+    for each in (reader, other):
+        assert desk.got(each)[-1:] == [2]
+        assert desk.gaps(each) == []
+    assert desk.own.core.stable - edge < 5_000_000
+    late = desk.reader("w", durable=durable and "late", start=desk.clock + 61_000_000)
+    [refused] = desk.said(late, Refused)
+    assert "a time that has not come yet" in refused.problem
+
+
 def test_a_subscription_no_durable_stream_could_match_is_refused() -> None:
     desk = Desk(streams=[replace(ORDERS, topics=("orders/#",))])
     reader = desk.client("u")

@@ -12,7 +12,7 @@ import pytest
 from durable_desk import EPOCH, OWN, Desk, at_left, end, shop
 
 from by_hand import publish
-from holdfast.broker.durable.readers import START_AHEAD_MAX
+from holdfast.broker.durable.readers import SEAT_AHEAD_MAX
 from holdfast.broker.durable.records import READERS
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Ended, Fetch, Fetched, Moved, Ousted, Stand, Withheld
@@ -303,6 +303,6 @@ def test_a_seat_from_times_to_come_is_refused() -> None:
 def test_one_that_is_not_above_what_is_known_here_is_not() -> None:
     """The clock was ahead, and is set back."""
     desk, _, back = interrupted()
-    ahead = Seat(desk.clock + 2 * START_AHEAD_MAX, "u")
+    ahead = Seat(desk.clock + 2 * SEAT_AHEAD_MAX, "u")
     desk.durable("mine").seat = ahead
     assert desk.said(desk.reader(**{**back, "seat": ahead}), Refused) == []

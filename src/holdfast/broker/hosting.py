@@ -289,6 +289,8 @@ class Hosting:
             return _said(port, Refused(subscription, brief(refusal)))
         if self._durable is None and resume is not None and _asks_for_more(resume):
             return _said(port, Refused(subscription, NOT_LOGGED))
+        if self._durable is not None and resume is not None:
+            resume = self._durable.readers.begun(resume)
         if resume is not None and resume.durable is not None:
             return self._subscribe_durably(port, subscription, filter, resume)
         problem = self._no_room(port) if own is None else None

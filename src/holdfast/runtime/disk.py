@@ -4,7 +4,7 @@ Each lives in a small file of its own, one JSON object with a version and a chec
 old one, synced, renamed over it, and the folder synced; only then is the number handed out. A crash anywhere in between
 leaves the old value or the new one, never something else; what was handed out is never handed out again.
 
-A file that is damaged is an error that names it. Starting again from 1 would be worse: the network remembers.
+A file that is damaged is an error that names it. Starting again without it would be worse: the network remembers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import json
 import os
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,14 +49,17 @@ class CannotStore(EnvironmentsFault, OSError):
 
 
 def next_incarnation(folder: Path) -> int:
-    """Begin the next life of the node whose folder this is, from 1; on disk before it is returned.
+    """Begin the next life of the node whose folder this is; on disk before it is returned.
+
+    Lives are numbered by the clock, in seconds, and upwards whatever that says: others know the last one of a node whose
+    folder was lost, or restored from a backup, and would take an old number for a life that is over.
 
     :raises DamagedFile: if the last one cannot be read back.
     :raises CannotStore: if the next cannot be written.
     """
     with _locked(folder):
         path = folder / "incarnation"
-        incarnation = _read(path, "incarnation") + 1
+        incarnation = max(_read(path, "incarnation") + 1, int(time.time()))
         _write(path, "incarnation", incarnation)
     return incarnation
 

@@ -226,7 +226,8 @@ class Greeting:
 
     def _go_without(self, reader: Reader, course: Course) -> None:
         """A pubend does not answer; once it does, what came meanwhile is made up for."""
-        self._network.admit(course, max(ORIGIN, reader.confirmed_on - SKEW_MAX))
+        since = reader.confirmed_on - SKEW_MAX if reader.start is None else reader.start
+        self._network.admit(course, max(ORIGIN, since))
         self._absences += 1
         here = self._settings.name, self._settings.incarnation
         reader.absent[course.pubend] = Partition(*here, -self._absences, (course.pubend,))
@@ -293,7 +294,8 @@ class Greeting:
             return
         released = constream.released_by(reader.number)
         absent = reader.absent.pop(course.pubend, None)
-        missing = reader.unheard.pop(course.pubend, None if absent is None else released)
+        is_missed = absent is not None and reader.start is None  # else what is gone is told of as any loss
+        missing = reader.unheard.pop(course.pubend, released if is_missed else None)
         if missing is not None:
             reader.told[course.pubend] = ORIGIN
             course.hosted.tell_gap(reader, missing, UNREACHED, self._audience)

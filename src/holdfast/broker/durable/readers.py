@@ -37,8 +37,8 @@ __all__ = ["Readers"]
 #: A token may be so far ahead of our clock; beyond that it is none of this network's.
 AHEAD_MAX: int = 60 * SECOND // 1_000
 
-#: Somebody may want to begin in the future, but not beyond a year.
-START_AHEAD_MAX: int = 366 * 24 * 3_600 * SECOND // 1_000
+#: And so far a seat may be, which no clock gives but one that is wrong.
+SEAT_AHEAD_MAX: int = 366 * 24 * 3_600 * SECOND // 1_000
 
 #: So long after a start a subscription may turn out to have moved while we were down, or to be kept at a broker that we
 #: have not heard of yet; who has no token waits for that.
@@ -249,15 +249,22 @@ class Readers:
     def ahead(self, resume: Resume) -> str | None:
         """What is wrong with a start, a seat or a token: it is ahead of our clock, and of all we were told."""
         clock = self._network.clock
-        if resume.start is not None and not 0 <= resume.start <= clock + START_AHEAD_MAX:
+        if resume.start is not None and not 0 <= resume.start <= clock + AHEAD_MAX:
             return "it is to begin at a time that has not come yet, by this broker's clock"
         known = self.durable.get(resume.durable or "")
-        if resume.seat.taken_on > max(clock + START_AHEAD_MAX, 0 if known is None else known.seat.taken_on):
+        if resume.seat.taken_on > max(clock + SEAT_AHEAD_MAX, 0 if known is None else known.seat.taken_on):
             return "it was read at a time that has not come yet, by this broker's clock"
         for pubend, (_, tick) in (resume.token or {}).items():
             if tick > max(clock, self._network.edge_of(pubend)) + AHEAD_MAX:
                 return f"the token stands at {tick} in {pubend}, and the clock here at {clock}"
         return None
+
+    def begun(self, resume: Resume) -> Resume:
+        """A start that has not come yet is now: the client's clock is ahead, and no log is where that says."""
+        is_ahead = (
+            resume.start is not None and self._network.clock < resume.start <= self._network.clock + AHEAD_MAX
+        )
+        return replace(resume, start=None) if is_ahead else resume
 
     def _refuse(self, port: ClientPort, subscription: SubscriptionId, problem: str, code: str) -> None:
         assert port.connection is not None
