@@ -126,10 +126,15 @@ class Desk(ByHand):
         self._is_working = False
         self.lost: set[int] = set()
         self.disk.crash()
-        self._store = Store(_Folders(self.disk), self.tables, lambda: bytes(range(16)), self._log_settings)
-        self.broker = Broker(
-            Settings(self.name, self._lives, **self._settings), recovered=self._store.recover()
+        settings = Settings(self.name, self._lives, **self._settings)
+        self._store = Store(
+            _Folders(self.disk),
+            self.tables,
+            lambda: bytes(range(16)),
+            self._log_settings,
+            limit_of=settings.retain_bytes_of,
         )
+        self.broker = Broker(settings, recovered=self._store.recover())
         self.step(ClockSet(self.wall))
         self.step(Wake())
 

@@ -338,6 +338,17 @@ def test_a_log_that_is_too_large_gives_up_its_oldest_parts() -> None:
     assert {each.reason for each in desk.own.core.released} == {Reason.MAX_BYTES}
 
 
+def test_what_came_last_is_kept_however_little_that_is_to_be() -> None:
+    """Segments go as a whole: of a small log they are small, or nothing would be left of what somebody waits for."""
+    desk, left, publisher = hosting(streams=[replace(ORDERS, retain_bytes=20_000)])
+    for n in range(2, 400):
+        desk.say(publisher, publish("p", n))
+        desk.wait(20 * MILLISECOND)
+    report(desk, left, 1, desk.own.core.created, desk.own.core.stable)
+    desk.wait(5 * SECOND)
+    assert 20_000 * 3 / 4 < desk.own.size <= 20_000 * 5 / 4
+
+
 # Before it is gone
 
 

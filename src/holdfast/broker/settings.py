@@ -10,6 +10,7 @@ from holdfast.events.event import DEFAULT_LIMITS, Limits
 from holdfast.messages.overlay import Join, Role
 from holdfast.messages.streams import Guarantee, Order
 from holdfast.node.settings import Acknowledge, NodeSettings
+from holdfast.streams.pubend_names import stream_in
 
 __all__ = ["Neighbour", "Routing", "Settings", "Stream"]
 
@@ -111,6 +112,11 @@ class Settings:
     def reads_lake(self) -> bool:
         """Whether what the log of any stream has given up is to be had from the lake."""
         return any(stream.lake for stream in self.streams)
+
+    def retain_bytes_of(self, pubend: str) -> int | None:
+        """How much one of its logs keeps of a stream; None: all of it."""
+        limits = (each.retain_bytes for each in self.streams if each.name == stream_in(pubend))
+        return next(limits, None)
 
     def node(self) -> NodeSettings:
         """The broker as a node of the overlay."""

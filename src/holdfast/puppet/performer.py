@@ -171,7 +171,7 @@ class Performer:
     def _make_broker(self, settings: Settings) -> Broker:
         if not settings.is_durable:
             return Broker(settings)
-        self._store = RealStore(self._store_folder)
+        self._store = RealStore(self._store_folder, limit_of=settings.retain_bytes_of)
         return Broker(settings, recovered=self._store.start())
 
     def _move(self, command: Command) -> None:

@@ -79,7 +79,11 @@ class BrokerService:
             raise ValueError(f"{settings.name} has durable streams, and no folder for their logs")
         if settings.reads_lake and lake is None:
             raise ValueError(f"{settings.name} has streams that are read from the lake, and no lake")
-        self.store = None if data is None else RealStore(data / STORE_FOLDER, lake=lake)
+        self.store = (
+            None
+            if data is None
+            else RealStore(data / STORE_FOLDER, lake=lake, limit_of=settings.retain_bytes_of)
+        )
         self.broker = (
             Broker(settings) if self.store is None else Broker(settings, recovered=self.store.start())
         )

@@ -51,8 +51,8 @@ class CannotStore(EnvironmentsFault, OSError):
 def next_incarnation(folder: Path) -> int:
     """Begin the next life of the node whose folder this is; on disk before it is returned.
 
-    Lives are numbered by the clock, in seconds, and upwards whatever that says: others know the last one of a node whose
-    folder was lost, or restored from a backup, and would take an old number for a life that is over.
+    Lives are numbered by the clock, in seconds, and upwards whatever that says: others know the last one of a node
+    whose folder was lost, or restored from a backup, and would take an old number for a life that is over.
 
     :raises DamagedFile: if the last one cannot be read back.
     :raises CannotStore: if the next cannot be written.

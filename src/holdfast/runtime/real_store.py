@@ -46,16 +46,22 @@ Fail = Callable[[Exception, DiskEffect], None]
 class RealStore:
     """The store in a folder, which is made if need be and locked against other processes.
 
-    ``lake`` is what stands behind the logs, if anything does, and is closed with them.
+    ``lake`` is what stands behind the logs, if anything does, and is closed with them; ``limit_of`` says how large the
+    log of a pubend may become.
 
     ``start``, then ``attach``, both once; ``submit`` as often as wanted; ``close`` at the end, whatever happened.
     """
 
     def __init__(
-        self, folder: Path, settings: LogSettings | None = None, lake: LakeProcess | None = None
+        self,
+        folder: Path,
+        settings: LogSettings | None = None,
+        lake: LakeProcess | None = None,
+        limit_of: Callable[[str], int | None] = lambda _: None,
     ) -> None:
         self.folder = folder
         self._settings = settings
+        self._limit_of = limit_of
         self._lake = lake
         self._lock: RealFiles | None = None
         self._tables: RealTables | None = None
@@ -81,7 +87,12 @@ class RealStore:
                 )
             self._tables = RealTables(self.folder / TABLES_FILE)
             self._store = Store(
-                self._folders, self._tables, lambda: os.urandom(16), self._settings, self._lake
+                self._folders,
+                self._tables,
+                lambda: os.urandom(16),
+                self._settings,
+                self._lake,
+                self._limit_of,
             )
             return self._store.recover()
         except BaseException:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from holdfast.storage.block import Batch, Head, encode
@@ -38,6 +38,7 @@ RESERVE_BYTES: Final = 1 << 16  #: given up when the disk is full, so that the l
 #: Room is prepared for commits that are no larger: their sync is most of what they take.
 SMALL_BYTES: Final = 1 << 14
 SEGMENT_BYTES_MAX: Final = 1 << 30
+PARTS: Final = 16  #: a log of limited size has so many segments at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,13 @@ class LogSettings:
 
     def __post_init__(self) -> None:
         assert 0 < self.segment_bytes <= SEGMENT_BYTES_MAX
+
+    def within(self, limit: int | None) -> LogSettings:
+        """For a log that gives up what is more than a limit: segments go as a whole, so each is a small part of it."""
+        if limit is None:
+            return self
+        size = min(self.segment_bytes, max(1, limit // PARTS))
+        return replace(self, segment_bytes=size, retired_bytes=min(self.retired_bytes, size))
 
 
 class SegmentLog:

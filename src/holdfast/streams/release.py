@@ -168,14 +168,14 @@ class MaxRetain:
 
 @dataclass(frozen=True, slots=True)
 class MaxBytes:
-    """Of the oldest parts of the log so many go that the rest is no larger."""
+    """Of the oldest parts of the log so many go that the rest is no larger; what came last stays in any case."""
 
     bytes: int
 
     def allows(self, facts: Facts) -> tuple[Tick, Reason]:
         """The end of the last part that must go."""
         upto, left = ORIGIN, sum(size for _, size in facts.segments)
-        for last, size in facts.segments:
+        for last, size in facts.segments[:-1]:
             if left <= self.bytes:
                 break
             upto, left = last, left - size

@@ -101,7 +101,7 @@ class Folders(Protocol):
 class Store:
     """Everything a broker keeps, and the ``lake`` behind it, if there is one.
 
-    ``identity`` gives 16 random bytes, to name a log that is new.
+    ``identity`` gives 16 random bytes, to name a log that is new; ``limit_of`` how large that of a pubend may become.
 
     To be used: ``recover``, once; ``turn``, for each lane from one thread; ``close``, when no turn is under way.
     """
@@ -113,6 +113,7 @@ class Store:
         identity: Callable[[], bytes],
         settings: LogSettings | None = None,
         lake: Lake | None = None,
+        limit_of: Callable[[str], int | None] = lambda _: None,
     ) -> None:
         self._folders = folders
         self._tables = tables
@@ -120,7 +121,9 @@ class Store:
         self._rows: dict[str, Row] = {}  #: of the table of pubends
         self._ends: dict[str, int] = {}  #: how many records of filtering logs the tables know of
         settings = settings or LogSettings()
-        self._events = EventsLane(self._files_of(EVENTS), identity, settings)
+        self._events = EventsLane(
+            self._files_of(EVENTS), identity, lambda pubend: settings.within(limit_of(pubend))
+        )
         self._reads = ReadsLane(self._events.logs, self._rows)
         self._lake = None if lake is None else LakeLane(lake, self._rows)
         self._matches = MatchesLane(self._files_of(MATCHES), identity, settings)

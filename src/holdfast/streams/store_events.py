@@ -71,12 +71,15 @@ class EventsLane:
     """Appends and chops; ``logs`` are those that exist, by pubend."""
 
     def __init__(
-        self, files_of: Callable[[str], Files], identity: Callable[[], bytes], settings: LogSettings
+        self,
+        files_of: Callable[[str], Files],
+        identity: Callable[[], bytes],
+        settings_of: Callable[[str], LogSettings],
     ) -> None:
         self.logs: dict[str, PubendLog] = {}
         self._files_of = files_of
         self._identity = identity
-        self._settings = settings
+        self._settings_of = settings_of
         self._refusals: dict[str, int] = {}
         self._to_chop: list[ChopEvents] = []
         self._appended: dict[str, PubendLog] = {}  #: in the last turn
@@ -85,7 +88,7 @@ class EventsLane:
         """The log of a pubend, made if it is not there; raises what ``SegmentLog`` does."""
         entry = self.logs.get(pubend)
         if entry is None:
-            entry = PubendLog.opened(self._files_of(pubend), self._identity(), self._settings)
+            entry = PubendLog.opened(self._files_of(pubend), self._identity(), self._settings_of(pubend))
             self.logs[pubend] = entry
         return entry
 
