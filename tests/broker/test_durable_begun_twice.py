@@ -413,3 +413,20 @@ def test_a_leftover_of_one_that_was_ended_is_not_asked_but_told() -> None:
     assert len(desk.said(left, Fetch)) == asked
     desk.say(publisher, publish("p", 3))
     assert desk.got(reader) == [3]
+
+
+def test_what_was_begun_by_who_keeps_its_token_is_joined_too_if_it_was_begun_here_later_without_one() -> None:
+    """It counted as what has come here since, and what nobody had read there was lost."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1, 2, 3)
+    early = desk.own.core.stable - 2
+    reader = desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 4))
+    assert desk.got(reader) == [4]
+    desk.tell(left, "left", "a", Durable("mine", EPOCH))
+    desk.wait(SECOND)
+    places = {OWN: Stand(early, early, early)}
+    desk.say(left, Fetched("b", "left", "mine", places, EPOCH, 0, "", Seat(EPOCH, "x")))
+    assert len(desk.said(reader, Ousted)) == 1
+    assert desk.got(desk.reader("w", durable="mine")) == [2, 3, 4]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from durable_desk import EPOCH, OWN, Desk, at_left, end, stands
 
 from by_hand import publish
 from holdfast.broker.durable.records import ENDED, READERS
-from holdfast.broker.input import ForgetBroker, Operate
+from holdfast.broker.input import End, ForgetBroker, Operate
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Ended, Fetch, Fetched, Moved, MovedTaken, Ousted, Stand
 from holdfast.messages.subscriptions import Confirmed, Durable, Seat, Unsubscribe, Withdrawn
@@ -203,3 +204,70 @@ def test_whoever_asks_again_is_not_answered_before_the_end_is_on_disk() -> None:
     desk.hold()
     assert len(desk.said(left, MovedTaken)) == 2
     assert desk.rows(READERS) == []
+
+
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_an_end_that_was_heard_does_not_end_what_was_begun_after_that_by_a_clock_that_is_behind(
+    is_restarted: bool,
+) -> None:
+    """The answer was lost, and the ender was down for a while: it says so again."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.publisher("p", 1)
+    over = desk.clock + 700_000  # left's clock is ahead; its client had come just before it ended it
+    desk.reader(durable="mine")
+    desk.say(left, Ended("b", "left", "mine", over, over))
+    assert desk.rows(READERS) == []
+    desk.wait(SECOND // 10)
+    reader = desk.reader("v", durable="mine")
+    desk.wait(SECOND if is_restarted else 62 * SECOND)
+    if is_restarted:
+        desk.restart()
+        left = desk.meet("left", incarnation=2)
+    desk.say(left, Ended("b", "left", "mine", over, over, ago=2_000_000 if is_restarted else 63_000_000))
+    assert desk.rows(READERS) == ["mine"]
+    assert is_restarted or desk.said(reader, Ousted) == []
+
+
+def test_what_an_operator_ends_is_over_for_who_waits_for_it_whatever_had_been_answered_before() -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.say(left, Fetch("b", "left", "mine"))
+    [answer] = desk.said(left, Fetched)
+    claim = desk.clock
+    desk.tell(left, "left", "a", Durable("mine", claim))
+    waiting = desk.reader("w", durable="mine")
+    assert desk.said(left, Fetch) != []
+    desk.step(Operate(1, End("mine")))
+    desk.say(left, Fetched("b", "left", "mine", answer.places, claim, answer.born, answer.born_at))
+    [over, *_] = desk.said(left, Ended)
+    desk.say(left, MovedTaken("b", "left", "mine", over.epoch))
+    desk.wait(SECOND)
+    desk.say(publisher, publish("p", 3))
+    assert desk.got(waiting) == [3], "it is new"
+
+
+def test_so_is_what_another_broker_ended_that_is_heard_of_before_an_older_answer() -> None:
+    desk, left, right, publisher = at_left(1, 2, 3)
+    reader = desk.reader(durable="mine")
+    desk.say(right, Ended("b", "right", "mine", desk.clock, desk.clock))
+    desk.say(left, stands(desk.own.core.stable - 2))
+    desk.wait(3 * SECOND)
+    desk.say(publisher, publish("p", 4))
+    assert desk.got(reader) == [4]
+
+
+def test_who_had_come_before_the_end_and_is_seated_after_it_had_come_before_it() -> None:
+    """Left has answered, then an operator ended it there; both letters are on their way, in this order."""
+    desk, left, _, _ = at_left(1, 2, 3)
+    reader = desk.reader(durable="mine")
+    desk.wait(SECOND // 2)
+    over = desk.clock
+    desk.wait(SECOND // 5)
+    desk.say(left, stands(desk.own.core.stable - 2))
+    desk.say(left, Ended("b", "left", "mine", over, EPOCH, ago=SECOND // 5_000))
+    assert desk.rows(READERS) == []
+    assert len(desk.said(reader, Ousted)) == 1

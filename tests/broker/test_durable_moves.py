@@ -6,15 +6,17 @@ Either end of a move is the broker under test; the other is its neighbour left.
 from __future__ import annotations
 
 import pytest
-from durable_desk import FAR, OWN, Desk, admitted, shop
+from durable_desk import FAR, OWN, Desk, admitted, shop, stands
+from durable_desk import at_left as at_two
 
 from by_hand import a_publication, publish
-from holdfast.broker.durable.names import pubend_filter
+from holdfast.broker.durable.names import broker_filter, pubend_filter
 from holdfast.broker.durable.records import READERS
 from holdfast.clock import SECOND
 from holdfast.messages.durable import (
     Admit,
     Admitted,
+    Ended,
     Fetch,
     Fetched,
     Moved,
@@ -399,3 +401,61 @@ def test_of_two_places_the_one_of_the_later_epoch_counts_whichever_was_heard_of_
     desk.reader(durable="mine")
     assert len(desk.said(left, Fetch)) == 1
     assert desk.said(right, Fetch) == []
+
+
+def test_where_it_was_is_kept_until_it_is_in_place_where_it_comes_back_to() -> None:
+    """It went from left to us, on to right, and comes back before we could tell left that we had it (B1.9).
+
+    Left let go, its next report came before ours, and the log gave up what nobody had read.
+    """
+    desk, left, right, _ = at_two(1, 2, 3)
+    at = desk.own.core.stable - 2
+    desk.reader(durable="mine")
+    desk.say(left, stands(at))
+    desk.say(right, Fetch("b", "right", "mine"))
+    desk.tell(right, "right", "a", Durable("mine", desk.clock + 1))
+    desk.confirms = False
+    desk.reader("v", durable="mine")
+    places = {OWN: Stand(at, at, at)}
+    desk.say(right, Fetched("b", "right", "mine", places, desk.clock + 1, EPOCH, "left"))
+    assert desk.said(left, Ended) == [], "we do not pin it yet"
+    desk.wait(2 * SECOND)
+    assert not desk.said(left, Ended)
+    assert not desk.said(left, Moved)
+    assert desk.durable("mine").moved_from.keys() == {"left", "right"}
+
+
+def test_of_two_brokers_that_wait_for_each_other_the_one_that_has_it_answers() -> None:
+    """What left was told was lost, and the next client comes here, where it is."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.say(left, Fetch("b", "left", "mine"))
+    desk.lose(reader)
+    desk.reader("w", durable="mine")
+    assert desk.said(left, Fetch) != []
+    told = len(desk.said(left, Fetched))
+    desk.say(left, Fetch("b", "left", "mine"))
+    assert len(desk.said(left, Fetched)) == told + 1
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_name_is_not_begun_anew_before_a_broker_that_was_started_again_has_said_what_it_has(
+    says_so: bool,
+) -> None:
+    """It was, with a confirmation that was not even partial, and its reader was ousted when the two met."""
+    desk = Desk(["left"], brokers=("b", "left"))
+    left = desk.meet("left")
+    known = [("a", Durable("mine", EPOCH)), (str(broker_filter("left")), None)]
+    before = [desk.tell(left, "left", *each) for each in known]
+    desk.wait(3 * SECOND)
+    desk.say(left, *map(Unsubscribe, before))
+    reader = desk.reader(durable="mine")
+    assert desk.said(reader, Confirmed) == []
+    if says_so:
+        for each in known:
+            desk.tell(left, "left", *each)
+    desk.wait(3 * SECOND)
+    assert (len(desk.said(reader, Confirmed)), len(desk.said(left, Fetch)) > 0) == (not says_so, says_so)

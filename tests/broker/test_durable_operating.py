@@ -9,7 +9,7 @@ from by_hand import publish
 from holdfast.broker.durable.records import READERS
 from holdfast.broker.input import End, Operate, Seek
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Ended, Ousted
+from holdfast.messages.durable import Ended, Fetch, Fetched, Ousted
 from holdfast.messages.subscriptions import Durable
 from holdfast.streams.storing import Save
 
@@ -123,3 +123,66 @@ def test_subscriptions_are_counted_without_what_makes_brokers_and_pubends_known(
     desk.lose(left)
     desk.wait(SECOND)
     assert desk.broker.status()["subscriptions"]["installed"] == 2
+
+
+def test_one_whose_place_another_broker_was_told_does_not_expire_until_that_has_it() -> None:
+    desk = Desk(["left"], expire_after_ns=10 * SECOND)
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.lose(reader)
+    desk.wait(10 * SECOND - SECOND // 10)
+    desk.say(left, Fetch("b", "left", "mine"))
+    assert len(desk.said(left, Fetched)) == 1
+    desk.wait(SECOND)
+    assert desk.rows(READERS) == ["mine"]
+
+
+def test_nor_does_one_for_which_somebody_waits_here() -> None:
+    """After a start it is not known for two seconds whether it has moved."""
+    desk = Desk(["left"], expire_after_ns=10 * SECOND)
+    desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.lose(reader)
+    desk.wait(8 * SECOND + SECOND // 2)
+    desk.restart()
+    desk.meet("left", incarnation=2)
+    desk.wait(SECOND // 2)
+    again = desk.reader("w", durable="mine")
+    desk.wait(3 * SECOND)
+    assert desk.got(again) == [2]
+
+
+def test_what_a_client_had_said_before_a_seek_counts_no_more() -> None:
+    """What was between was taken for silence, and its next token jumped over it."""
+    desk = Desk()
+    desk.publisher("p", 1, 2, 3, 4, 5, 6)
+    last = desk.own.core.stable
+    reader = desk.reader("u", durable="mine", token={OWN: last - 6})
+    desk.acknowledge(reader)
+    desk.lose(reader)
+    desk.wait(SECOND)
+    desk.step(Operate(1, Seek("mine", last - 2)))
+    again = desk.reader("u", incarnation=2, durable="mine", token={OWN: last - 4})
+    assert (desk.got(again), desk.gaps(again)) == ([3, 4, 5, 6], [])
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_an_operator_is_told_where_one_is_that_has_gone_or_is_about_to(is_there: bool) -> None:
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 2, 3, 4))
+    desk.acknowledge(reader)
+    desk.lose(reader)
+    desk.wait(SECOND)
+    if is_there:
+        desk.tell(left, "left", "a", Durable("mine", desk.clock))
+    else:
+        desk.say(left, Fetch("b", "left", "mine"))
+    desk.step(Operate(1, Seek("mine", 0)))
+    assert desk.operated[-1].problem == "'mine' is at left now, or is about to be"

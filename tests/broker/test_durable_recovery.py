@@ -23,7 +23,7 @@ from holdfast.broker.durable.records import (
 )
 from holdfast.broker.durable.recovery import WrongFolder
 from holdfast.clock import SECOND
-from holdfast.messages.durable import Logged, Report
+from holdfast.messages.durable import Fetch, Fetched, Logged, Report
 from holdfast.messages.subscriptions import Confirmed, Subscribe
 from holdfast.messages.ticks import ABSOLUTE, Follow, Items, Lost, Nack, Start, Wants
 from holdfast.streams.storing import AppendEvents, ChopMatches, ReadMatches, Recovered
@@ -250,3 +250,27 @@ def test_one_whose_client_has_not_heard_that_it_is_there_is_not_when_its_broker_
     desk.wait(SECOND)
     assert desk.rows(READERS) == ["mine"] * was_told
     assert len(desk.rows(PLACES)) == was_told
+
+
+def test_where_one_stands_is_not_before_what_was_reported_though_nobody_has_confirmed_it_yet() -> None:
+    """Silence carried it on in memory only; whoever is told of its row would find a gap."""
+    desk = Desk(["left"])
+    desk.meet("left")
+    publisher = desk.publisher("p", 1)
+    reader = desk.reader(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    desk.acknowledge(reader)
+    desk.lose(reader)
+    desk.wait(SECOND)
+    for n in range(3, 23):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.wait(SECOND)
+    forgotten = desk.own.core.forgotten
+    desk.confirms = False
+    desk.restart()
+    left = desk.meet("left", incarnation=2)
+    desk.say(left, Fetch("b", "left", "mine"))
+    desk.wait(SECOND)
+    [answer, *_] = desk.said(left, Fetched)
+    assert answer.places is not None
+    assert answer.places[OWN].released >= forgotten > 0

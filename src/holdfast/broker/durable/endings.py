@@ -78,9 +78,18 @@ class Endings:
         _, broker = claim
         return (self._owed.get(broker, {}).get(name, _NOTHING).epoch, self._me) > claim
 
+    def has_ended(self, name: str, claim: Claim) -> bool:
+        """Whether one that a broker had is over by now, as far as is known here, whoever has ended it."""
+        heard = ((epoch, ender) for (each, ender, epoch) in self._heard if each == name)
+        return self.covers(name, claim) or any(end > claim for end in heard)
+
     def last_of(self, name: str) -> int:
-        """The last epoch in which a name is over, and somebody may not have heard so; 0: everybody has."""
-        return max((owed[name].epoch for owed in self._owed.values() if name in owed), default=0)
+        """The last epoch in which a name is over, as far as is known; 0: it is not.
+
+        Who begins it anew is above that, by any clock: an end is told until it is answered, however often.
+        """
+        owed = (owed[name].epoch for owed in self._owed.values() if name in owed)
+        return max([*owed, *(epoch for (heard, _, epoch) in self._heard if heard == name)], default=0)
 
     def on_taken(self, name: str, broker: str, epoch: int) -> bool:
         """A broker has answered; whether it need not be told any more."""

@@ -24,7 +24,7 @@ from holdfast.broker.durable.reader import Reader, withheld
 from holdfast.clock import SECOND, Instant
 from holdfast.messages.durable import Ended, Fetch, Fetched, Letter, Moved, MovedTaken, Withheld
 from holdfast.messages.subscriptions import Durable
-from holdfast.messages.ticks import Tick
+from holdfast.messages.ticks import ORIGIN, Tick
 from holdfast.node.interest import Interest
 
 if TYPE_CHECKING:
@@ -74,7 +74,11 @@ class Moving:
 
     def _on_fetch(self, letter: Fetch) -> None:
         readers, durable = self._plane.readers, letter.durable
-        if durable in self._plane.wishes:
+        here, _ = readers.find(durable)
+        is_awaited = here is not None and self._plane.wishes.waits_for(durable, letter.origin)
+        if (
+            durable in self._plane.wishes and not is_awaited
+        ):  # else it has lost what it was told, and both would wait
             return  # it is about to be here; it will be asked again
         reader, places = readers.durable.get(durable), None
         if reader is not None:
@@ -178,7 +182,9 @@ class Moving:
         readers, broker = self._plane.readers, letter.origin
         claim, born = (letter.epoch, broker), (letter.born, letter.born_at)
         del reader.unmerged[broker]
-        is_another = letter.born and born != reader.born  # else it is what has come here since
+        is_another = (
+            born != reader.born
+        )  # else it is what has come here since; 0: its client said where it stood
         if letter.places is None or not is_another or reader.has_own_token:
             readers.places.save_reader(reader)
             readers.greeting.greet(reader)
@@ -194,8 +200,8 @@ class Moving:
                 goes_back |= position < mine.released
                 are_put_back |= position < theirs.released
         if others(letter.start, letter.born) < others(reader.start, reader.born[0]):
-            reader.start = letter.start
-        reader.born = min(reader.born, born)
+            reader.start = letter.start if letter.born else others(letter.start, ORIGIN)
+        reader.born = min(reader.born, born) if letter.born else reader.born
         if goes_back or are_put_back:
             readers.put_back(reader, letter, is_ousted=goes_back)
         if not reader.is_greeted:

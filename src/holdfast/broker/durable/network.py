@@ -21,6 +21,9 @@ class Network(Protocol):
     """The durable plane, as those see it who serve readers."""
 
     now: Instant
+    forgotten_at: (
+        Instant  #: when a broker was last forgotten: it has been started again, and makes itself known anew
+    )
 
     @property
     def clock(self) -> Tick:

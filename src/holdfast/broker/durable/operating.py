@@ -52,6 +52,11 @@ class Operating:
             return f"there is no durable subscription {wish.durable!r} here"
         if reader.port is not None:
             return f"{wish.durable!r} is being read by {reader.port.name}: stop that first"
+        here, elsewhere = self._plane.readers.find(wish.durable)
+        taker = self._plane.moving.given_to(wish.durable)
+        if here is None or (reader.is_held and taker is not None):
+            where = taker if elsewhere is None else elsewhere.subscription.subscriber
+            return f"{wish.durable!r} is at {where} now, or is about to be"
         ahead = [tick for tick in (wish.tick, *(wish.places or {}).values()) if tick is not None]
         if max(ahead, default=0) > self._plane.clock:
             return "that is a time that has not come yet, by this broker's clock"
@@ -79,7 +84,10 @@ class Operating:
             return
         limit = self._plane.clock - self._expire_after
         for reader in list(self._plane.readers.durable.values()):
-            if 0 < reader.away_since < limit:
+            is_wanted = (
+                reader.is_held or reader.name in self._plane.wishes
+            )  # somebody has come, there or here
+            if 0 < reader.away_since < limit and not is_wanted:
                 self._plane.readers.give_away(reader, "expired")
                 self._say("a durable subscription has expired: nobody has read it for too long", reader)
 

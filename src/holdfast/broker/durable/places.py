@@ -114,7 +114,8 @@ class Places:
         """Where a durable subscription stands in a pubend; None: nowhere yet."""
         row = self._kept.get(course.pubend, {}).get(reader.number)
         if row is not None:
-            return Stand(row.start, row.acknowledged, row.released)
+            released, _ = course.hosted.reported  # nobody here needed what we had reported
+            return Stand(row.start, row.acknowledged, max(row.released, released))
         constream = course.hosted.constream
         if constream is None or reader.number not in constream:
             return None

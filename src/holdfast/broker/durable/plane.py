@@ -123,6 +123,9 @@ class DurablePlane:
         self._effects: list[Any] = []
         self._dirty: dict[str, None] = {}  #: courses to be looked at
         self.now: Instant = 0
+        self.forgotten_at: Instant = -(
+            1 << 62
+        )  #: when a broker was forgotten last: what it has comes anew, if it does
         self._offset_ns = 0
         self._silence_at: Instant = 0
         self._report_at: Instant = 0
@@ -251,6 +254,8 @@ class DurablePlane:
         for ways, name in zip((self.ways, self.brokers), names, strict=True):
             if name is not None and ways.get(name) is interest:
                 del ways[name]
+                if ways is self.brokers:
+                    self.forgotten_at = self.now
         self.readers.elsewhere.remove(interest)
 
     def _on_way(self, pubend: str, interest: Interest) -> None:

@@ -27,7 +27,7 @@ from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import Acknowledge, Ended, Fetched, Ousted, Saved
 from holdfast.messages.subscriptions import NO_SEAT, Durable, Partition, Refused, Resume, Seat
-from holdfast.messages.ticks import ORIGIN, Version
+from holdfast.messages.ticks import ORIGIN, Tick, Version
 from holdfast.node.interest import Interest
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
@@ -107,7 +107,7 @@ class Readers:
         reader = Reader(self._next_number(), filter, None, own)
         reader.start = resume.start
         self._add(reader)
-        self._seat(reader, port, subscription.number, resume, resume)
+        self._seat(reader, port, subscription.number, resume, resume, self._network.clock)
 
     def read(self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume) -> None:
         """Somebody presents the name of a durable subscription."""
@@ -117,7 +117,8 @@ class Readers:
             self._refuse(port, subscription, problem, "token-ahead")
             return
         reader, elsewhere = self.find(resume.durable)
-        sure_at = self._started_at + SURE_AFTER_NS
+        began = self._started_at if reader is not None else max(self._started_at, self._network.forgotten_at)
+        sure_at = began + SURE_AFTER_NS
         if resume.token is None and self._network.now < sure_at and self._is_unsure(reader, elsewhere):
             self._network.postpone(port, subscription, filter, resume, sure_at)
             return
@@ -165,14 +166,17 @@ class Readers:
         resume: Resume,
         presented: Resume,
         fetched: Fetched | None = None,
+        came: Tick | None = None,
     ) -> None:
         """Whoever presents a name reads from now on, and nobody else does.
 
         ``presented`` is what it has said itself; ``resume`` what is known besides, if it was ``fetched``: another
-        broker has said where the subscription stands.
+        broker has said where the subscription stands. It ``came`` at a time, if that is not now: what is ended after
+        that is ended for it, too.
         """
         name = resume.durable
         assert name is not None
+        came = self._network.clock if came is None else came
         self._network.supersede(name)
         left = self.durable.get(name)
         if left is not None and (left.port, left.subscription) == (port, subscription.number):
@@ -189,9 +193,9 @@ class Readers:
         if reader is None:
             if left is not None:  # from before it moved away
                 resume, fetched = self._joined(left, resume, fetched)
-                self.give_away(left, f"another client reads {name}")
-            reader = self._create(name, filter, resume, fetched)
-        self._seat(reader, port, subscription.number, resume, presented)
+                self._let_go(left, f"another client reads {name}")
+            reader = self._create(name, filter, resume, fetched, left, came)
+        self._seat(reader, port, subscription.number, resume, presented, came)
         if is_new and left is not None:  # a crash finds one or the other
             self.places.save_reader(reader)
         if is_new:  # not before: where nobody else can be reached it is confirmed at once, and begins
@@ -203,7 +207,7 @@ class Readers:
     def _joined(self, left: Reader, resume: Resume, fetched: Fetched | None) -> tuple[Resume, Fetched | None]:
         """If what was fetched had begun by itself, while we could not be reached: with what is known here."""
         born = (0, "") if fetched is None else (fetched.born, fetched.born_at)
-        if fetched is None or fetched.places is None or not born[0] or not left.born[0] or left.born == born:
+        if fetched is None or fetched.places is None or not born[0] or left.born == born:
             return resume, fetched
         mine, is_first = self.greeting.stands(left), born == (fetched.epoch, fetched.origin)
         if mine is None:
@@ -215,20 +219,32 @@ class Readers:
             position = joined(had(here, is_first=left.stood is None), had(there, is_first=is_first))
             token[pubend] = 0, position
             consumed[pubend] = min(position, consumed.get(pubend, position))
-        start = (
-            left.start if others(left.start, left.born[0]) < others(fetched.start, born[0]) else fetched.start
-        )
+        start, left_start = fetched.start, others(left.start, left.born[0])
+        if left_start < others(start, born[0]):
+            start = left.start if left.born[0] else left_start
         resume = replace(resume, token=token, consumed=None if resume.consumed is None else consumed)
         return resume, replace(fetched, start=start)
 
-    def _create(self, name: str, filter: Filter, resume: Resume, fetched: Fetched | None) -> Reader:
-        """A durable subscription begins, or goes on, here; wherever else it is, it is to be forgotten."""
+    def _create(
+        self,
+        name: str,
+        filter: Filter,
+        resume: Resume,
+        fetched: Fetched | None,
+        left: Reader | None,
+        came: Tick,
+    ) -> Reader:
+        """A durable subscription begins, or goes on, here; wherever else it is, it is to be forgotten.
+
+        Also where what was ``left`` here had come from: there it is kept until this one is in place (B1.9).
+        """
         claims = [claim_of(each) for each in self._elsewhere(name)]
+        before = {} if left is None else left.moved_from
         if fetched is not None and fetched.places is not None:
             claims.append((fetched.epoch, fetched.origin))
-        moved_from = {broker: epoch for epoch, broker in sorted(claims)}
+        moved_from = {**before, **{broker: epoch for epoch, broker in sorted(claims)}}
         latest = max(self.endings.last_of(name), *moved_from.values(), -1)
-        epoch = max(self._network.clock, latest + 1)
+        epoch = max(came, latest + 1)
         reader = Reader(self._next_number(), filter, Durable(name, epoch), self._network.new_id())
         reader.moved_from = moved_from
         reader.start = resume.start if fetched is None else fetched.start
@@ -241,7 +257,8 @@ class Readers:
             reader.born = (resume.born or (0, "")) if fetched is None else (fetched.born, fetched.born_at)
         if reader.born[0]:  # others may have begun it by themselves: they are asked
             known = None if fetched is None else fetched.origin
-            unasked = [each for each in moved_from if each != known]
+            unmerged = {broker for _, broker in claims} | (set() if left is None else left.unmerged.keys())
+            unasked = [each for each in moved_from if each != known and each in unmerged]
             reader.unmerged = dict.fromkeys(unasked, self._network.now + ADMIT_WITHIN_NS)
         self._add(reader)
         return reader
@@ -277,8 +294,9 @@ class Readers:
         number: int,
         resume: Resume,
         presented: Resume,
+        came: Tick,
     ) -> None:
-        """A client reads from now on, as soon as everything is in place."""
+        """A client that came at some time reads from now on, as soon as everything is in place."""
         if reader.is_held:
             self.places.hold(reader, is_held=False)
         reader.port, reader.subscription = port, number
@@ -286,8 +304,8 @@ class Readers:
         self._network.direct(reader)
         reader.is_greeted = False
         reader.presented = presented
-        reader.away_since, reader.seated_on = 0, self._network.clock
-        anew = Seat(max(self._network.clock, reader.seat.taken_on + 1), port.name, port.incarnation)
+        reader.away_since, reader.seated_on = 0, came
+        anew = Seat(max(came, reader.seat.taken_on + 1), port.name, port.incarnation)
         reader.seat = anew if presented.seat == NO_SEAT else presented.seat
         self._by_port.setdefault(port, {})[number] = reader
         if reader.is_confirmed:
@@ -383,7 +401,7 @@ class Readers:
         reader = self.of(port, subscription)
         if reader is None or reader.durable is not None:
             return False
-        self._seat(reader, port, subscription, resume, resume)
+        self._seat(reader, port, subscription, resume, resume, self._network.clock)
         return True
 
     def end_own(self, own: SubscriptionId) -> None:

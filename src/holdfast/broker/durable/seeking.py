@@ -30,6 +30,7 @@ class Seeking:
 
     def seek(self, reader: Reader, tick: Tick | None, places: Mapping[str, Tick] | None) -> None:
         """Let a reader go on behind a tick, behind places, or from now."""
+        reader.presented = None  # what its client last said counts no more
         for course, constream in self._stands(reader):
             position = constream.handed if tick is None else tick
             if places is not None:
@@ -49,6 +50,7 @@ class Seeking:
 
     def advance(self, reader: Reader, places: Mapping[str, Tick]) -> None:
         """Somebody who reads the logs themselves has had everything up to these places; nothing is moved back."""
+        reader.presented = None
         for course, constream in self._stands(reader):
             position = places.get(course.pubend, ORIGIN)
             if position > constream.released_by(reader.number):
@@ -71,8 +73,7 @@ class Seeking:
             self._plane.saving.add(change(HOSTED, course.pubend, course.hosted.row()))
 
     def _save(self, reader: Reader) -> None:
-        """What its client last said counts no more; and somebody has a use for it."""
-        reader.presented = None
+        """Somebody has a use for it."""
         reader.away_since = self._plane.clock
         self._plane.readers.places.save_reader(reader)
 

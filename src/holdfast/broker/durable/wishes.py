@@ -18,6 +18,7 @@ from holdfast.identity import SubscriptionId
 from holdfast.messages.durable import Fetch, Fetched, Ousted, Stand, Withheld
 from holdfast.messages.message import Message
 from holdfast.messages.subscriptions import NO_SEAT, Refused, Resume, Seat, Withdrawn
+from holdfast.messages.ticks import Tick
 from holdfast.overlay.transport import Send
 from holdfast.routing.port import ClientPort
 
@@ -45,6 +46,7 @@ class _Wish:
     resume: Resume
     broker: str | None  #: that is asked; None: it is waited for what others say by themselves
     until: Instant
+    came: Tick = 0  #: when, by the wall clock: what is ended after that is ended for it, too
     is_ending: bool = False  #: its client does not want to read it any more, but to have it ended
 
     @property
@@ -88,6 +90,11 @@ class Wishes:
     def __contains__(self, durable: str) -> bool:
         return durable in self._wishes
 
+    def waits_for(self, durable: str, broker: str) -> bool:
+        """Whether a broker is asked for one that somebody waits for here."""
+        wish = self._wishes.get(durable)
+        return wish is not None and wish.broker == broker
+
     # To read
 
     def fetch(
@@ -95,7 +102,8 @@ class Wishes:
     ) -> None:
         """Ask a broker where a subscription stands; then it is read here."""
         until = self._plane.now + (FETCH_WITHIN_NS if resume.token is None else CHECK_WITHIN_NS)
-        wish = _Wish(port, port.connection, subscription, filter, resume, broker, until)
+        clock = self._plane.clock
+        wish = _Wish(port, port.connection, subscription, filter, resume, broker, until, clock)
         self._wait(wish)
         self._ask(wish)
 
@@ -103,7 +111,8 @@ class Wishes:
         self, port: ClientPort, subscription: SubscriptionId, filter: Filter, resume: Resume, until: Instant
     ) -> None:
         """Whether a subscription is still here is not known yet: it is read later."""
-        self._wait(_Wish(port, port.connection, subscription, filter, resume, None, until))
+        clock = self._plane.clock
+        self._wait(_Wish(port, port.connection, subscription, filter, resume, None, until, clock))
 
     def _wait(self, wish: _Wish) -> None:
         known = self._wishes.get(wish.durable)
@@ -140,7 +149,7 @@ class Wishes:
             self._say(wish.port, wish.connection, Ousted(wish.subscription.number, reason))
         elif wish.is_ending:
             self._end(wish, letter.seat)
-        elif letter.places is not None:
+        elif letter.places is not None and not self._is_over(letter):
             known = _known(wish.resume, letter.places)
             unborn = replace(letter, born=0, born_at="", start=None)
             self._take_over(wish, known, unborn if wish.resume.has_own_token else letter)
@@ -149,6 +158,10 @@ class Wishes:
         else:
             self._take_over(wish, wish.resume)
         return True
+
+    def _is_over(self, letter: Fetched) -> bool:
+        """Whether what a broker has said was overtaken by an end: then it is new here."""
+        return self._plane.readers.endings.has_ended(letter.durable, (letter.epoch, letter.origin))
 
     def withhold(self, letter: Withheld) -> None:
         """A broker has it, but not for who wanted to go on; whoever has come here meanwhile is another matter."""
@@ -169,7 +182,9 @@ class Wishes:
 
     def _take_over(self, wish: _Wish, resume: Resume, fetched: Fetched | None = None) -> None:
         presented = wish.resume
-        self._plane.readers.take_over(wish.port, wish.subscription, wish.filter, resume, presented, fetched)
+        self._plane.readers.take_over(
+            wish.port, wish.subscription, wish.filter, resume, presented, fetched, wish.came
+        )
 
     def repeat(self) -> None:
         """From time to time: whatever has no answer."""
