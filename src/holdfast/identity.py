@@ -6,9 +6,11 @@ first: a broker that lost its memory is never mistaken for its older self [KJ, B
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["Element", "EventId", "SubscriptionId"]
+__all__ = ["Element", "EventId", "SubscriptionId", "first_life", "is_first_life"]
+
+LIVES_MAX: Final = 1 << 20  #: of a node with one folder
 
 
 class EventId(NamedTuple):
@@ -44,3 +46,13 @@ class Element(NamedTuple):
     node: str
     incarnation: int
     counter: int | None
+
+
+def first_life(seconds: int) -> int:
+    """The incarnation of a node whose folder is made at a time: above all lives that it had in another one."""
+    return seconds * LIVES_MAX + 1
+
+
+def is_first_life(incarnation: int) -> bool:
+    """Whether a node has had no life before, as far as its folder knows."""
+    return incarnation % LIVES_MAX == 1

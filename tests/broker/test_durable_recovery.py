@@ -21,7 +21,7 @@ from holdfast.broker.durable.records import (
     ReaderRow,
     change,
 )
-from holdfast.broker.durable.recovery import WrongFolder
+from holdfast.broker.durable.recovery import ChangedStream, WrongFolder
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Fetch, Fetched, Logged, Report
 from holdfast.messages.subscriptions import Confirmed, Subscribe
@@ -47,9 +47,22 @@ def test_the_filter_of_a_row_must_be_one() -> None:
 
 def test_the_folder_of_another_broker_is_refused_by_name() -> None:
     desk = Desk()
-    assert desk.tables.read(BROKER) == {NAME: b"b"}, "whose it is is said at the first start"
+    assert desk.tables.read(BROKER)[NAME] == b"b", "whose it is is said at the first start"
     with pytest.raises(WrongFolder, match="lisbon"):
         desk.begin_with(Recovered({BROKER: {NAME: b"lisbon"}}))
+
+
+@pytest.mark.parametrize("pubends", [1, 3])
+def test_a_stream_with_logs_keeps_the_number_of_its_pubends(pubends: int) -> None:
+    """Or the events of a publisher would be in two logs: out of order, and those that it repeats twice."""
+    desk = Desk(streams=[replace(ORDERS, pubends=2)])
+    desk._settings["streams"] = (replace(ORDERS, pubends=pubends),)
+    desk.restart()
+    desk.publisher("p", 1)
+    desk.restart()
+    desk._settings["streams"] = (replace(ORDERS, pubends=2),)
+    with pytest.raises(ChangedStream, match=f"orders were made with pubends = {pubends}, and now it is 2"):
+        desk.restart()
 
 
 def test_a_stream_that_is_not_durable_any_more_leaves_its_log_as_it_is() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import EnvironmentsFault
+from holdfast.identity import is_first_life
 from holdfast.runtime.disk import CannotStore, DamagedFile, NumberStore, next_incarnation
 
 
@@ -41,35 +42,33 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, step: int) -> Callable[[], int]:
     return lambda: calls
 
 
-def test_each_life_of_a_node_is_above_the_one_before_by_the_clock_or_in_spite_of_it(
+def test_the_lives_of_a_node_are_counted_from_the_time_when_its_folder_was_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The network remembers the last one, whatever becomes of the folder."""
     clock = 1000.7
     monkeypatch.setattr(time, "time", lambda: clock)
     folder = tmp_path / "not" / "there yet"
-    assert [next_incarnation(folder) for _ in range(3)] == [1000, 1001, 1002]
-    clock = 900.0
-    assert next_incarnation(folder) == 1003
-    clock = 1010.0
-    assert next_incarnation(folder) == 1010
-    clock = 1020.0
+    first = next_incarnation(folder)
+    clock = 1020.9
+    assert [next_incarnation(folder) for _ in range(2)] == [first + 1, first + 2]
     shutil.rmtree(folder)
-    assert next_incarnation(folder) == 1020
+    again = next_incarnation(folder)
+    assert again > first + 2
+    assert [is_first_life(each) for each in (first, first + 1, again)] == [True, False, True]
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_a_crash_at_any_step_never_makes_an_incarnation_come_twice(
     tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time, "time", lambda: 1.0)
-    assert next_incarnation(tmp_path) == 1
+    first = next_incarnation(tmp_path)
     with monkeypatch.context() as patch:
         calls = crash_at(patch, step)
         with pytest.raises(Crash):
             next_incarnation(tmp_path)
         assert calls() == step
-    assert next_incarnation(tmp_path) in (2, 3)
+    assert next_incarnation(tmp_path) - first in (1, 2)
 
 
 def test_a_number_is_returned_only_after_file_and_folder_are_synced(

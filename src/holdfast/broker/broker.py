@@ -95,7 +95,7 @@ class Broker(Host):
             )
             self._hosting.become_durable(self.durable)
         self._recovered = recovered or Recovered()
-        check(self._recovered, settings.name)
+        check(self._recovered, settings)
         self.lapsed_at: dict[str, Instant] = {}  #: when we heard of the last lapse, by who noticed it
         self._now: Instant = 0  #: of the input that is being taken
         self._tick_at: Instant | None = None

@@ -14,8 +14,8 @@ them and then says so too: an echo.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
+from holdfast.identity import is_first_life
 from holdfast.messages.marks import Answers
 from holdfast.messages.overlay import Lapse, Role
 from holdfast.node.reach import Reach
@@ -23,8 +23,6 @@ from holdfast.node.settings import NodeSettings
 from holdfast.node.station import Phase, Station
 
 __all__ = ["Lapses"]
-
-FIRST_LIFE: Final = 1
 
 
 class Lapses:
@@ -36,7 +34,9 @@ class Lapses:
         self._name = settings.name
         self._delta = settings.delta
         self._incarnation = settings.incarnation
-        can_lose = settings.role is Role.BROKER and settings.is_reliable and settings.incarnation > FIRST_LIFE
+        can_lose = (
+            settings.role is Role.BROKER and settings.is_reliable and not is_first_life(settings.incarnation)
+        )
         self._has_memory = not can_lose
         self._reach = reach
         self._brokers_beside = brokers_beside
@@ -83,7 +83,7 @@ class Lapses:
     @staticmethod
     def counts(station: Station) -> bool:
         """Whether a station begins a life, and has had one before."""
-        return station.is_restarted and station.incarnation > FIRST_LIFE
+        return station.is_restarted and not is_first_life(station.incarnation)
 
     def notice(self) -> Lapse | None:
         """We have heard from everywhere: whether we stand in a row that is too long."""

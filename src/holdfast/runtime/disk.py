@@ -22,6 +22,7 @@ from typing import Final
 from urllib.parse import quote
 
 from holdfast.errors import EnvironmentsFault
+from holdfast.identity import first_life
 
 __all__ = ["CannotStore", "DamagedFile", "NumberStore", "next_incarnation"]
 
@@ -51,15 +52,16 @@ class CannotStore(EnvironmentsFault, OSError):
 def next_incarnation(folder: Path) -> int:
     """Begin the next life of the node whose folder this is; on disk before it is returned.
 
-    Lives are numbered by the clock, in seconds, and upwards whatever that says: others know the last one of a node
-    whose folder was lost, or restored from a backup, and would take an old number for a life that is over.
+    Lives are counted, from where the time says that the folder was made: others know the last one of a node whose
+    folder was lost, and would take a number that is not above it for a life that is over.
 
     :raises DamagedFile: if the last one cannot be read back.
     :raises CannotStore: if the next cannot be written.
     """
     with _locked(folder):
         path = folder / "incarnation"
-        incarnation = max(_read(path, "incarnation") + 1, int(time.time()))
+        last = _read(path, "incarnation")
+        incarnation = last + 1 if last else first_life(int(time.time()))
         _write(path, "incarnation", incarnation)
     return incarnation
 

@@ -37,7 +37,7 @@ __all__ = [
     "read",
 ]
 
-BROKER: Final = "broker"  #: one row: whose all this is
+BROKER: Final = "broker"  #: whose all this is, and how many pubends it was told that a stream has
 NAME: Final = "name"
 REPORTS: Final = "reports"  #: by pubend and broker
 HOSTED: Final = "hosted"  #: by pubend

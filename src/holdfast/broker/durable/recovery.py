@@ -25,6 +25,7 @@ from holdfast.broker.durable.records import (
     parted,
     read,
 )
+from holdfast.broker.settings import Settings, Stream
 from holdfast.errors import EnvironmentsFault, FilterError
 from holdfast.filters.expression import Filter
 from holdfast.filters.parse import parse_filter
@@ -41,22 +42,37 @@ from holdfast.streams.storing import LogState, Recovered
 if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
 
-__all__ = ["WrongFolder", "check", "recover"]
+__all__ = ["ChangedStream", "WrongFolder", "check", "recover"]
 
 
 class WrongFolder(EnvironmentsFault):
     """What is on the disk is another broker's."""
 
 
-def check(recovered: Recovered, broker: str) -> None:
-    """See that what is on disk is a broker's own, and can be read.
+class ChangedStream(EnvironmentsFault):
+    """A stream is configured otherwise than its logs were made."""
+
+
+def check(recovered: Recovered, settings: Settings) -> None:
+    """See that what is on disk is a broker's own, can be read, and is of the streams that it is told of.
 
     :raises WrongFolder: if it is another's.
+    :raises ChangedStream: if a stream has another number of pubends than its logs were made with: in which of them a
+        publisher's events are goes by that, and they would come out of order, and twice.
     :raises DamagedRow: if a row cannot be read.
     """
-    owner = recovered.tables.get(BROKER, {}).get(NAME, broker.encode()).decode(errors="replace")
-    if owner != broker:
-        raise WrongFolder(f"the data of {owner}, not of {broker}")
+    facts = recovered.tables.get(BROKER, {})
+    owner = facts.get(NAME, settings.name.encode()).decode(errors="replace")
+    if owner != settings.name:
+        raise WrongFolder(f"the data of {owner}, not of {settings.name}")
+    with_logs = {stream_in(pubend) for pubend in recovered.tables.get(PUBENDS, {})}
+    for stream in settings.streams:
+        was, now = facts.get(_pubends_of(stream)), str(stream.pubends)
+        if was is not None and was.decode() != now and stream.name in with_logs:
+            raise ChangedStream(
+                f"the logs of the stream {stream.name} were made with pubends = {was.decode()}, and now it is {now}:"
+                " a stream that has logs keeps the number it has; give the stream another name, or change it back"
+            )
     kinds = {
         PUBENDS: Kept,
         LEASES: Leased,
@@ -77,6 +93,9 @@ def recover(plane: DurablePlane, recovered: Recovered) -> None:
     :raises DamagedRow: if a row cannot be read.
     """
     plane.saving.add(Change(BROKER, NAME, plane.name.encode()))
+    for stream in plane.streams.values():
+        if stream.order is not Order.TOTAL:
+            plane.saving.add(Change(BROKER, _pubends_of(stream), str(stream.pubends).encode()))
     plane.written = {pubend: found.last_timestamp for pubend, found in recovered.matches.items()}
     plane.epochs.staging.recover(recovered.staged)
     _recover_own(plane, recovered)
@@ -87,6 +106,10 @@ def recover(plane: DurablePlane, recovered: Recovered) -> None:
         is_here = stream.order is Order.TOTAL and stream.sequencer in (None, plane.name)
         if is_here and pubend not in plane.own:
             plane.pubends.create(pubend, stream)
+
+
+def _pubends_of(stream: Stream) -> str:
+    return f"pubends of {stream.name}"
 
 
 def _recover_own(plane: DurablePlane, recovered: Recovered) -> None:
