@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "log"
 
 
+#: What is said of a log whose broker's tables are not there.
+ALONE = "unknown   whether the end of a log is whole is not known: there is no tables.sqlite beside it\n"
+
+
 def flip(path: Path, text: bytes) -> None:
     data = bytearray(path.read_bytes())
     data[data.index(text)] ^= 4
@@ -46,7 +51,7 @@ def test_a_good_log_verifies(folder: Path, capsys: pytest.CaptureFixture[str]) -
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert run(capsys, "verify", folder) == (
         0,
-        f"{folder}: four segments, 12 records; nothing is damaged\n",
+        f"{ALONE}{folder}: four segments, 12 records; nothing is damaged\n",
         "",
     )
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before, "nothing is changed"
@@ -57,7 +62,7 @@ def test_damage_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     status, out, _ = run(capsys, "verify", folder)
     assert status == 1
     assert "bytes: a record is broken; record 50 is lost\n" in out
-    assert out.startswith(f"damaged   {name_of(31)}, offset ")
+    assert out.startswith(f"{ALONE}damaged   {name_of(31)}, offset ")
     assert out.endswith("; one place is damaged\n")
     status, out, _ = run(capsys, "verify", folder, "--output", "json")
     assert status == 1
@@ -133,7 +138,7 @@ def test_an_empty_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         SegmentLog(files, bytes(16))
     assert run(capsys, "verify", tmp_path)[:2] == (
         0,
-        f"{tmp_path}: no segments, no records; nothing is damaged\n",
+        f"{ALONE}{tmp_path}: no segments, no records; nothing is damaged\n",
     )
     assert run(capsys, "dump", tmp_path) == (0, "", "")
     assert "first index none\n" in run(capsys, "stat", tmp_path)[1]
@@ -174,6 +179,7 @@ def test_all_logs_of_a_broker_are_verified_at_once(
         status, out, _ = run(capsys, "verify", place)
         assert status == 1
         assert [line.split()[0] for line in out.splitlines()] == [
+            "unknown",
             "damaged",
             f"{streams / 'events'}:",
             f"{streams / 'matches'}:",
@@ -243,11 +249,83 @@ def test_a_log_that_only_the_tables_know_of_is_named_and_a_broker_without_any_is
         assert run(capsys, "verify", empty.parent) == (0, f"{empty}: no log yet\n", "")
 
 
-def test_tables_that_cannot_be_read_say_nothing_of_a_log(
+def garbage(tables: Path) -> None:
+    tables.write_bytes(b"no database" * 1_000)
+
+
+def empty(tables: Path) -> None:
+    tables.write_bytes(b"")
+
+
+def folder_instead(tables: Path) -> None:
+    tables.unlink()
+    tables.mkdir()
+
+
+def renamed(tables: Path) -> None:
+    tables.rename(tables.with_name("tables.sqlite-old"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (garbage, "file is not a database"),
+        (empty, "tables.sqlite: there is nothing in it"),
+        (folder_instead, "Is a directory"),
+        (renamed, "tables.sqlite is missing, and tables.sqlite-old is there"),
+    ],
+)
+def test_tables_that_cannot_say_where_a_log_ended_are_named_as_damage(
+    spoil: Callable[[Path], None],
+    problem: str,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    streams = tmp_path / "root" / "streams"
+    log = streams / "events-orders@root%2F0"
+    shutil.copytree(folder, log)
+    with RealTables(streams / "tables.sqlite") as tables:
+        leased = msgspec.msgpack.encode(Leased(1_000, 120))
+        tables.apply([Change(LEASES, "orders@root/0", leased)])
+    assert run(capsys, "verify", log) == (0, f"{log}: four segments, 12 records; nothing is damaged\n", "")
+    (streams / "tables.sqlite-reserve").unlink()
+    spoil(streams / "tables.sqlite")
+    for place in (log, streams, streams.parent):
+        status, out, _ = run(capsys, "verify", place)
+        assert status == 1
+        said, verdict = out.splitlines()
+        assert said.startswith("damaged   whether the end of a log is whole is not known: ")
+        assert problem in said
+        assert verdict == f"{log}: four segments, 12 records; nothing else is damaged"
+        status, out, _ = run(capsys, "verify", place, "--output", "json")
+        assert status == 1
+        assert problem in json.loads(out)["end_unknown"]
+    monkeypatch.chdir(log)
+    assert problem in run(capsys, "verify", ".")[1]
+
+
+def test_tables_that_cannot_be_read_are_named_where_all_logs_are_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    garbage(tmp_path / "tables.sqlite")
+    status, out, _ = run(capsys, "verify", tmp_path)
+    assert (status, out.splitlines()[1:]) == (1, [f"{tmp_path}: no log yet"])
+    status, out, _ = run(capsys, "verify", tmp_path, "--output", "json")
+    assert status == 1
+    assert "file is not a database" in json.loads(out)["end_unknown"]
+
+
+def test_of_a_log_that_was_copied_alone_it_is_not_known_whether_its_end_is_whole(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder.parent / "tables.sqlite").write_bytes(b"no database" * 1_000)
-    assert run(capsys, "verify", folder)[0] == 0
+    assert run(capsys, "verify", folder)[:2] == (
+        0,
+        f"{ALONE}{folder}: four segments, 12 records; nothing is damaged\n",
+    )
+    said = json.loads(run(capsys, "verify", folder, "--output", "json")[1])
+    assert said["end_unknown"] == "there is no tables.sqlite beside it"
 
 
 @pytest.mark.parametrize("text", ["x", "-5", "1.5", ""])

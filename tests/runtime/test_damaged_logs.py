@@ -220,7 +220,7 @@ async def fill_and_kill(brokers: Brokers) -> list[int]:
         receipts = [await network.publish("t", {"i": i}, payload(i)) for i in range(EVENTS)]
         events = log_in(brokers.data("b1"), "events")
         async with asyncio.timeout(PATIENCE_S):
-            while known_ends(events.parent)[events.name] < receipts[-1].tick:
+            while known_ends(events.parent).of(events.name) < receipts[-1].tick:
                 await asyncio.sleep(0.05)
     brokers.kill("b1")
     return [receipt.tick for receipt in receipts]

@@ -1,7 +1,8 @@
 """`holdfast log verify|dump|stat DIR`: look into a log without its broker, running or not; nothing is changed.
 
 Exit status 1 if anything is damaged. A torn tail is none: it is what a crash leaves, and the next start cuts it off;
-unless the broker's tables know that it was whole (``log_ends``).
+unless the broker's tables know that it was whole (``log_ends``). Tables that cannot say are damage, too;
+where there are none, somebody has copied the log alone.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rich.table import Table
 from holdfast.cli.arguments import index
 from holdfast.cli.console import OutputConsole
 from holdfast.cli.failure import Failure
-from holdfast.cli.log_ends import known_ends
+from holdfast.cli.log_ends import KnownEnds, known_ends
 from holdfast.cli.words import counted
 from holdfast.errors import EnvironmentsFault
 from holdfast.runtime.real_store import TABLES_FILE
@@ -70,37 +71,54 @@ def verify(options: argparse.Namespace) -> int:
     """Read a whole log, or all logs below a folder; 1 if anything is damaged."""
     folder: Path = options.folder
     shelves = [] if _is_log(folder) else _shelves(folder)
-    if not shelves:
-        return _verify(folder, known_ends(folder.parent).get(folder.name, 0), options.output)
-    return max(_verify_shelf(each, options.output) for each in shelves)
+    if shelves:
+        return max(_verify_shelf(each, options.output) for each in shelves)
+    known = known_ends(folder.absolute().parent)
+    reader = _opened(folder, deep=True)
+    if options.output == "text":
+        _tell_unknown(known)
+    return _verify(folder, reader, known, options.output)
 
 
 def _verify_shelf(shelf: Path, output: str) -> int:
     """All logs of a broker, and those that its tables know of and that are not there."""
-    ends = known_ends(shelf)
+    known = known_ends(shelf)
     logs = _logs_in(shelf)
-    lost = {name: end for name, end in sorted(ends.items()) if end and not _is_log(shelf / name)}
-    statuses = [_verify(each, ends.get(each.name, 0), output) for each in logs]
+    lost = {name: end for name, end in sorted(known.by_log.items()) if end and not _is_log(shelf / name)}
+    if output == "text":
+        _tell_unknown(known)
+    statuses = [_verify(each, _opened(each, deep=True), known, output) for each in logs]
     for name, end in lost.items():
         _say_lost(shelf / name, end, output)
-    if not logs and not lost and output == "text":
-        sys.stdout.write(f"{shelf}: no log yet\n")
-    return max([*statuses, int(bool(lost))])
+    if not logs and not lost:
+        if output == "text":
+            sys.stdout.write(f"{shelf}: no log yet\n")
+        elif known.is_damage:
+            _say(_nothing_in(shelf) | {"end_lost": None, "end_unknown": known.unknown})
+    return max([*statuses, int(known.is_damage or bool(lost))])
+
+
+def _tell_unknown(known: KnownEnds) -> None:
+    if known.unknown is not None:
+        kind = "damaged" if known.is_damage else "unknown"
+        sys.stdout.write(f"{kind}   whether the end of a log is whole is not known: {known.unknown}\n")
 
 
 def _say_lost(folder: Path, end: int, output: str) -> None:
     if output == "json":
-        gone = {"segments": 0, "records": 0, "damages": [], "torn_tail": None}
-        _say({"folder": str(folder)} | gone | {"end_lost": {"after": 0, "upto": end}})
+        _say(_nothing_in(folder) | {"end_lost": {"after": 0, "upto": end}, "end_unknown": None})
     else:
         sys.stdout.write(f"damaged   the log is lost: the broker's tables know that it went up to {end}\n")
         sys.stdout.write(f"{folder}: nothing is left\n")
 
 
-def _verify(folder: Path, end: int, output: str) -> int:
-    reader = _opened(folder, deep=True)
+def _nothing_in(folder: Path) -> dict[str, object]:
+    return {"folder": str(folder), "segments": 0, "records": 0, "damages": [], "torn_tail": None}
+
+
+def _verify(folder: Path, reader: LogReader, known: KnownEnds, output: str) -> int:
     records = sum(segment.records for segment in reader.view.segments)
-    last = reader.view.last_index
+    last, end = reader.view.last_index, known.of(folder.absolute().name)
     damages = len(reader.damages) + (last < end)
     if output == "json":
         _say(
@@ -111,6 +129,7 @@ def _verify(folder: Path, end: int, output: str) -> int:
                 "damages": [_damage_json(damage) for damage in reader.damages],
                 "torn_tail": None if reader.torn is None else str(reader.torn),
                 "end_lost": {"after": last, "upto": end} if last < end else None,
+                "end_unknown": known.unknown,
             }
         )
     else:
@@ -119,14 +138,16 @@ def _verify(folder: Path, end: int, output: str) -> int:
         if reader.torn is not None:
             sys.stdout.write(f"torn      {reader.torn}\n")
         if last < end:
-            problem = f"the log ends at {last}, and the broker's tables know that it went up to {end}"
-            sys.stdout.write(f"damaged   the end is lost: {problem}\n")
-        verdict = (
-            counted(damages, "place is damaged", "places are damaged") if damages else "nothing is damaged"
-        )
+            sys.stdout.write(f"damaged   {_end_lost(last, end)}\n")
+        whole = "nothing else is damaged" if known.is_damage else "nothing is damaged"
+        verdict = counted(damages, "place is damaged", "places are damaged") if damages else whole
         segments = counted(len(reader.view.segments), "segment")
         sys.stdout.write(f"{folder}: {segments}, {counted(records, 'record')}; {verdict}\n")
-    return 1 if damages else 0
+    return int(damages > 0 or known.is_damage)
+
+
+def _end_lost(last: int, end: int) -> str:
+    return f"the end is lost: the log ends at {last}, and the broker's tables know that it went up to {end}"
 
 
 def dump(options: argparse.Namespace) -> int:
