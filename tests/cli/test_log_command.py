@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -247,6 +248,47 @@ def test_a_log_that_only_the_tables_know_of_is_named_and_a_broker_without_any_is
     empty.mkdir(parents=True)
     with RealTables(empty / "tables.sqlite"):
         assert run(capsys, "verify", empty.parent) == (0, f"{empty}: no log yet\n", "")
+
+
+@pytest.mark.parametrize("size", [0, 20])
+def test_dump_shows_a_log_whose_only_segment_was_cut_off_as_verify_finds_it(
+    size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "events-orders@root%2F0"
+    with RealFiles(log) as files:
+        written = SegmentLog(files, bytes(range(16)))
+        written.append([10, 20], [b"one", b"two"], time=1)
+        written.commit()
+    with RealTables(tmp_path / "tables.sqlite") as tables:
+        leased = msgspec.msgpack.encode(Leased(1_000, 20))
+        tables.apply([Change(LEASES, "orders@root/0", leased)])
+    (segment,) = log.glob("*.segment")
+    assert run(capsys, "dump", log)[0] == 0
+    os.truncate(segment, size)
+    header = f"{segment.name}, offset 0, 40 bytes: the segment's header is broken; no record is lost"
+    status, out, _ = run(capsys, "dump", log)
+    assert status == run(capsys, "verify", log)[0] == 1
+    assert out == (
+        f"damaged   {header}\n"
+        "damaged   the end is lost: the log ends at 0, and the broker's tables know that it went up to 20\n"
+    )
+    status, out, _ = run(capsys, "dump", log, "--output", "json")
+    assert status == 1
+    [damaged, lost] = map(json.loads, out.splitlines())
+    assert damaged["damage"]["file"] == segment.name
+    assert lost == {"end_lost": {"after": 0, "upto": 20}}
+    garbage(tmp_path / "tables.sqlite")
+    status, out, _ = run(capsys, "dump", log, "--output", "json")
+    assert status == 1
+    assert "file is not a database" in json.loads(out.splitlines()[-1])["end_unknown"]
+
+
+def test_dump_says_of_the_end_only_if_it_goes_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    garbage(folder.parent / "tables.sqlite")
+    assert run(capsys, "dump", folder, "--through", 110)[0] == 0
+    status, out, _ = run(capsys, "dump", folder, "--after", 110)
+    assert status == 1
+    assert out.splitlines()[-1].startswith("damaged   whether the end of a log is whole is not known: ")
 
 
 def garbage(tables: Path) -> None:

@@ -151,14 +151,35 @@ def _end_lost(last: int, end: int) -> str:
 
 
 def dump(options: argparse.Namespace) -> int:
-    """Write out records and holes; 1 if anything in between is damaged."""
+    """Write out records and holes; 1 if anything there is damaged, as ``verify`` finds it."""
+    known = known_ends(options.folder.absolute().parent)
     reader = _opened(options.folder)
+    last, end = reader.view.last_index, known.of(options.folder.absolute().name)
+    in_json = options.output == "json"
     is_damaged = False
-    for item in reader.view.scan(options.after, options.through):
+    for item in _with_damaged_files(reader, options.after, options.through):
         is_damaged |= isinstance(item, Damage)
-        for line in _json_lines(item) if options.output == "json" else _text_lines(item):
+        for line in _json_lines(item) if in_json else _text_lines(item):
             sys.stdout.write(line + "\n")
+    if max(last, options.after) < min(end, options.through):
+        is_damaged = True
+        if in_json:
+            _say({"end_lost": {"after": last, "upto": end}})
+        else:
+            sys.stdout.write(f"damaged   {_end_lost(last, end)}\n")
+    if known.is_damage and last < options.through:
+        is_damaged = True
+        if in_json:
+            _say({"end_unknown": known.unknown})
+        else:
+            _tell_unknown(known)
     return int(is_damaged)
+
+
+def _with_damaged_files(reader: LogReader, after: int, through: int) -> Iterator[Batch | Damage | Chopped]:
+    """What a scan comes upon, behind what is broken and has no place among the records: a file's header, for one."""
+    yield from (damage for damage in reader.damages if not damage.loses_records)
+    yield from reader.view.scan(after, through)
 
 
 def stat(options: argparse.Namespace) -> int:
