@@ -333,3 +333,16 @@ def test_places_in_a_stream_are_read() -> None:
     for text in ("2026-01-31T12:00:00", "hf1.xx", "", "soon"):
         with pytest.raises(InvalidStart):
             seek_to("d", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-31", "2026-01-31T12", "2026-01-31 12:00", "20260131", "2026-W05-6"]
+)
+def test_of_a_time_without_a_zone_one_is_proposed_that_is_taken(text: str) -> None:
+    with pytest.raises(
+        InvalidStart, match=r"has no time zone; expected one, such as [^ ]+ for UTC$"
+    ) as refused:
+        seek_to("d", text)
+    proposed = str(refused.value).split()[-3]
+    wished = datetime.fromisoformat(text).replace(tzinfo=UTC)
+    assert seek_to("d", proposed) == seek_to("d", wished.isoformat())

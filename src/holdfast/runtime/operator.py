@@ -56,7 +56,7 @@ def start_in(text: str) -> Literal["now", "earliest"] | datetime | Token:
         expected = f"now, earliest, a time such as 2026-01-31T12:00:00Z, or a token ({PREFIX}...)"
         raise InvalidStart(f"{text[:60]!r} is no place in a stream; expected {expected}") from None
     if at.tzinfo is None:
-        raise InvalidStart(f"{text} has no time zone; expected one, such as {text}Z for UTC")
+        raise InvalidStart(f"{text} has no time zone; expected one, such as {at.isoformat()}Z for UTC")
     return at
 
 
