@@ -304,3 +304,25 @@ async def test_nobody_there_is_told_in_time() -> None:
     with pytest.raises(holdfast.Unreachable, match="connection refused") as unreachable:
         await holdfast.connect(url, timeout=0.1)
     assert unreachable.value.url == url
+
+
+@scenario
+@pytest.mark.parametrize(
+    ("answer", "seen"),
+    [(b"", " (nothing within "), (b"HTTP/1.0 400 Bad Request\r\n\r\n", "; peer given up, protocol: ")],
+)
+async def test_who_takes_the_connection_and_is_no_broker_is_told_so(answer: bytes, seen: str) -> None:
+    """A web server, an admin port, a broker that stands still: not one that has left."""
+
+    async def on_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(on_client, "127.0.0.1", 0) as server:
+        where = "{}:{}".format(*server.sockets[0].getsockname())
+        with pytest.raises(holdfast.Unreachable) as unreachable:
+            await holdfast.connect(f"holdfast://{where}", timeout=0.2)
+    expected = f"whoever is at {where} has not answered as a broker of Holdfast does{seen}"
+    assert unreachable.value.reason.startswith(expected)
+    assert "left" not in unreachable.value.reason

@@ -104,6 +104,26 @@ def test_a_connection_that_breaks_before_the_welcome_is_not_announced() -> None:
     world.wait_for(Connect)
 
 
+def test_who_takes_the_connection_is_a_stranger_until_he_answers_as_a_broker() -> None:
+    world = Answered()
+    world.step(Open())
+    world.connected()
+    assert world.core.stranger == "b:1"
+    world.lose()
+    assert world.core.stranger == "b:1"
+    world.wait_for(Connect)
+    world.step(ConnectFailed("", "refused"))
+    assert world.core.stranger is None
+    world.wait_for(Connect)
+    world.connected()
+    world.say(Goodbye(Farewell.SILENT, "not now"))
+    assert world.core.stranger is None
+    world.wait_for(Connect)
+    world.connected()
+    world.welcome()
+    assert world.core.stranger is None
+
+
 def test_news_of_an_old_connection_changes_nothing() -> None:
     world = Answered()
     world.open()

@@ -28,6 +28,7 @@ from holdfast.messages.session import Farewell
 
 __all__ = ["Network", "State"]
 
+SILENT: Final = "no answer"  #: why there is no session before anything is known of it
 _LOGGER: Final = logging.getLogger("holdfast.client")
 
 
@@ -50,7 +51,7 @@ class Network:
         self.url = url
         self.state = State.CONNECTING
         self.broker = ""  #: the name of the broker, once known
-        self.reason = "no answer"  #: why there is no session, where there is none
+        self.reason = SILENT  #: why there is no session, where there is none
         self._numbers = numbers
         self._home = ""  #: as the application has set it
         self._failure: HoldfastError | None = None
@@ -124,11 +125,18 @@ class Network:
             await self._changed.wait_until(lambda: self.state is not State.CONNECTING, timeout)
             self._refuse_closed()
         except TimedOut as error:
+            reason = self._why_not_open()  # closing has reasons of its own
             await self.close()
-            raise Unreachable(self.url, f"{self.reason} ({error})") from None
+            raise Unreachable(self.url, f"{reason} ({error})") from None
         except BaseException:
             await self.close()
             raise
+
+    def _why_not_open(self) -> str:
+        if self._core.stranger is None:
+            return self.reason
+        seen = "" if self.reason == SILENT else f"; {self.reason}"
+        return f"whoever is at {self._core.stranger} has not answered as a broker of Holdfast does{seen}"
 
     async def _listen_for_others(self) -> str | None:
         if self._listen is None:

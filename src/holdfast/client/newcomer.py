@@ -46,6 +46,11 @@ class Newcomer:
         return self._core.is_ready
 
     @property
+    def stranger(self) -> str | None:
+        """Where somebody has taken the last connection, and does not answer as a broker."""
+        return self._core.stranger if isinstance(self._core, ClientCore) else None
+
+    @property
     def ledger(self) -> Ledger:
         """What the application has asked for, and is owed."""
         return self._core.ledger

@@ -89,6 +89,7 @@ class ClientCore:
             settings.name, settings.incarnation, settings.unacknowledged_max, settings.sent_bytes
         )
         self.invitation: tuple[int, Welcome] | None = None
+        self.stranger: str | None = None  #: where the last connection was taken, and no broker has answered
         self._settings = settings
         self._features = (MEMBER,) if asks else ()
         self._over = False
@@ -155,6 +156,7 @@ class ClientCore:
                 return self._on_connected(connection, now)
             case ConnectFailed(_, reason):
                 self._dialling = False
+                self.stranger = None
                 return [*self._retry(now), Log("info", "cannot reach the broker", {"reason": reason})]
             case Disconnected(connection, reason):
                 return self._on_disconnected(connection, reason, now)
@@ -198,6 +200,7 @@ class ClientCore:
 
     def _on_connected(self, connection: int, now: Instant) -> list[Effect]:
         self._dialling = False
+        self.stranger = self.address
         self._session_seq += 1
         settings = self._settings
         self._session = Session(connection, now, max(settings.detect_after_ns, HELLO_WITHIN_NS))
@@ -280,6 +283,8 @@ class ClientCore:
         return effects
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
+        if isinstance(message, Welcome | Goodbye):
+            self.stranger = None
         match message:
             case Welcome() if self._broker is None:
                 return self._on_welcome(message, now)
