@@ -44,7 +44,7 @@ def test_the_environment_moves_the_one_broker_it_is_for(tmp_path: Path) -> None:
 def test_a_name_that_is_not_in_the_file_is_refused(tmp_path: Path) -> None:
     path, _ = write_network(tmp_path, "b1")
     with Running("broker", "b3", "--network", str(path)) as broker:
-        assert broker.ended() == (2, "", f"holdfast: {path}: there is no broker b3; expected b1, b2\n")
+        assert broker.ended() == (2, "", f"holdfast: {path}: there is no broker 'b3'; expected b1, b2\n")
 
 
 def test_a_damaged_record_of_its_lives_stops_it(tmp_path: Path) -> None:

@@ -150,7 +150,8 @@ def test_a_broker_that_is_gone_holds_a_log_until_it_is_forgotten(
             ["subscription", "seek", "audit", "soon"],
             "'soon' is no place in a stream; expected now, earliest,",
         ),
-        (["stream", "show", "news"], "there is no stream news; expected default"),
+        (["stream", "show", "news"], "there is no stream 'news'; expected default"),
+        (["stream", "show", ""], "there is no stream ''; expected default"),
         (["sub", "#", "--start", "soon"], "--start: 'soon' is no place in a stream"),
     ],
 )

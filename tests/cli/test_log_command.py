@@ -6,8 +6,10 @@ import base64
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -368,6 +370,68 @@ def test_of_a_log_that_was_copied_alone_it_is_not_known_whether_its_end_is_whole
     )
     said = json.loads(run(capsys, "verify", folder, "--output", "json")[1])
     assert said["end_unknown"] == "there is no tables.sqlite beside it"
+
+
+def test_a_range_that_ends_before_it_begins_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "holdfast: --after 10 is above --through 5: nothing is between\n"
+    assert run(capsys, "dump", folder, "--after", 10, "--through", 5) == (2, "", said)
+
+
+@pytest.mark.parametrize("command", ["verify", "dump", "stat"])
+def test_a_file_is_said_to_be_one(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = folder / "manifest"
+    said = f"holdfast: {manifest}: a file, not a folder; expected one with the segments of a log\n"
+    assert run(capsys, command, manifest) == (2, "", said)
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Without the rights of root, if we have them."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.mark.parametrize("command", ["verify", "dump", "stat"])
+@pytest.mark.parametrize("closed", ["", "manifest"])
+def test_a_folder_that_may_not_be_read_is_as_a_file_that_may_not(
+    closed: str, command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with TemporaryDirectory() as open_to_all:
+        place = Path(open_to_all)
+        place.chmod(0o755)
+        log = shutil.copytree(folder, place / "log")
+        assert run(capsys, command, log)[0] == 0
+        (log / closed).chmod(0)
+        with nobody():
+            status, out, err = run(capsys, command, log)
+        (log / closed).chmod(0o700)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"holdfast: {log}")
+    assert err.endswith(": Permission denied\n")
+
+
+def test_a_broker_whose_folder_may_not_be_read_is_not_passed_over(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with TemporaryDirectory() as open_to_all:
+        data = Path(open_to_all)
+        data.chmod(0o755)
+        for name in ("a", "b"):
+            shutil.copytree(folder, data / name / "streams" / "events")
+        assert run(capsys, "verify", data)[0] == 0
+        (data / "b").chmod(0)
+        with nobody():
+            status, _, err = run(capsys, "verify", data)
+        (data / "b").chmod(0o700)
+    assert status == 2
+    assert err == f"holdfast: {data / 'b' / 'manifest'}: Permission denied\n"
 
 
 @pytest.mark.parametrize("text", ["x", "-5", "1.5", ""])

@@ -120,6 +120,7 @@ def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
             ["#", "--url", "tcp://x:1"],
             "'tcp://x:1': the scheme 'tcp' is not known; expected holdfast://HOST:PORT",
         ),
+        (["#", "--url", ""], "--url is empty; expected one such as holdfast://127.0.0.1:7000"),
         (
             ["orders/#", "WHERE", "price", ">", "100"],
             "put it in quotes, as in: holdfast sub 'orders/# WHERE price > 100'\n",

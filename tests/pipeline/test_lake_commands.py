@@ -108,7 +108,7 @@ def test_history_in_all_its_forms(
         (
             "lake run --once --stream fast",
             2,
-            "there is no durable stream fast in network.toml; expected orders",
+            "there is no durable stream 'fast' in network.toml; expected orders",
         ),
         ("lake run --once", 2, "network.toml has no reader for lisbon"),
         ("lake show orders", 2, "orders has no table yet; 'holdfast lake run' makes it"),

@@ -178,8 +178,13 @@ async def test_a_subscription_is_not_moved_under_its_reader_nor_to_nowhere(tmp_p
             assert await do(a, "/subscriptions/seek", name="d", to="now") == (409, being_read)
         nowhere = await do(a, "/subscriptions/seek", name="d", to="yesterday")
         assert (nowhere[0], nowhere[1].partition(";")[0]) == (400, "'yesterday' is no place in a stream")
-        late = moment(a.status()["durable"]["clock"] + 3_600_000_000)
-        assert (await do(a, "/subscriptions/seek", name="d", to=late))[0] == 409
+        late = moment((a.status()["durable"]["clock"] // 1_000_000 + 3_600) * 1_000_000)
+        status, text = await do(a, "/subscriptions/seek", name="d", to=late)
+        assert status == 409
+        assert text.startswith(f"{late[:19]}Z has not come yet: this broker's clock is at 20")
+        endless = str(Token({PUBEND: Place(1, 2**62)}))
+        status, text = await do(a, "/subscriptions/seek", name="d", to=endless)
+        assert (status, text.partition(":")[0]) == (409, f"tick {2**62} has not come yet")
         none = "there is no durable subscription 'x' here"
         assert await do(a, "/subscriptions/seek", name="x", to="now") == (409, none)
         assert await do(a, "/subscriptions/end", name="x") == (409, none)

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         entry = network.broker(options.name)
     except KeyError:
         names = ", ".join(broker.name for broker in network.brokers)
-        raise Failure(f"{options.network}: there is no broker {options.name}; expected {names}") from None
+        raise Failure(f"{options.network}: there is no broker {options.name!r}; expected {names}") from None
     form = _log_format(options)
     with LogWriter(sys.stderr) as output:
         handler = logs.write_to(output, form=form, level=options.log_level, has_room=output.has_room)

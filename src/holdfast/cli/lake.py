@@ -103,7 +103,9 @@ def logged_streams(network: Network, names: list[str] | None) -> list[StreamEntr
     found = {stream.name: stream for stream in network.streams if stream.guarantee is Guarantee.DURABLE}
     for name in names or ():
         if name not in found:
-            raise Failure(f"there is no durable stream {name} in {network.path}; expected {', '.join(found)}")
+            raise Failure(
+                f"there is no durable stream {name!r} in {network.path}; expected {', '.join(found)}"
+            )
     return [stream for name, stream in found.items() if not names or name in names]
 
 

@@ -11,7 +11,7 @@ import argparse
 import base64
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -53,7 +53,7 @@ def add_arguments(commands: Any) -> None:
         )
         parser.add_argument("folder", metavar="DIR", type=Path, help=where)
         parser.add_argument("--output", choices=["text", "json"], default="text")
-        parser.set_defaults(run=run)
+        parser.set_defaults(run=_told(run))
         if verb == "dump":
             parser.add_argument(
                 "--after", metavar="INDEX", type=index, default=0, help="only records above this index"
@@ -65,6 +65,20 @@ def add_arguments(commands: Any) -> None:
                 default=INDEX_MAX,
                 help="only records up to this index",
             )
+
+
+def _told(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """What the system refuses of a folder is said as what it refuses of a file is."""
+
+    def told(options: argparse.Namespace) -> int:
+        try:
+            return run(options)
+        except OSError as error:
+            if error.filename is None:  # our output
+                raise
+            raise Failure(f"{error.filename}: {error.strerror}") from error
+
+    return told
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -152,6 +166,8 @@ def _end_lost(last: int, end: int) -> str:
 
 def dump(options: argparse.Namespace) -> int:
     """Write out records and holes; 1 if anything there is damaged, as ``verify`` finds it."""
+    if options.after > options.through:
+        raise Failure(f"--after {options.after} is above --through {options.through}: nothing is between")
     known = known_ends(options.folder.absolute().parent)
     reader = _opened(options.folder)
     last, end = reader.view.last_index, known.of(options.folder.absolute().name)
@@ -212,17 +228,23 @@ def _is_log(folder: Path) -> bool:
 
 def _shelves(folder: Path) -> list[Path]:
     """Where logs lie: the folder ``streams`` of a broker's data, of that of a broker, or of that of all brokers."""
-    places = [folder, folder / "streams", *sorted(folder.glob("*/streams"))]
+    places = [folder, folder / "streams", *(each / "streams" for each in _inside(folder))]
     return [each for each in places if (each / TABLES_FILE).exists() or _logs_in(each)]
 
 
 def _logs_in(shelf: Path) -> list[Path]:
-    return sorted(each for each in shelf.glob("*") if _is_log(each))
+    return [each for each in _inside(shelf) if _is_log(each)]
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Unlike ``glob`` this does not pass over what may not be read."""
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _opened(folder: Path, *, deep: bool = False) -> LogReader:
     if not folder.is_dir():
-        raise Failure(f"{folder}: no such folder; expected one with the segments of a log")
+        problem = "a file, not a folder" if folder.exists() else "no such folder"
+        raise Failure(f"{folder}: {problem}; expected one with the segments of a log")
     below = [] if _is_log(folder) else [log for shelf in _shelves(folder) for log in _logs_in(shelf)]
     if below:
         raise Failure(f"{folder}: no log, but a folder with logs below; expected one of\n{_lines(below)}")

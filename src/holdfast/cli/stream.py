@@ -76,7 +76,7 @@ def _stream(network: Network, name: str) -> StreamEntry:
     for stream in network.streams:
         if stream.name == name:
             return stream
-    raise Failure(f"there is no stream {name}; expected {', '.join(each.name for each in network.streams)}")
+    raise Failure(f"there is no stream {name!r}; expected {', '.join(each.name for each in network.streams)}")
 
 
 def _as_json(stream: StreamEntry, logs: Sequence[Log]) -> dict[str, Any]:

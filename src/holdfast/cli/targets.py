@@ -93,8 +93,10 @@ def loaded_network(options: argparse.Namespace, broker: str | None = None) -> Ne
 def target_of(options: argparse.Namespace) -> Target:
     """Where a client is to connect; what the network file says of it counts, unless a URL was given.
 
-    :raises Failure: if a network file is there to say so and cannot be used.
+    :raises Failure: if the URL is empty, or a network file is there to say so and cannot be used.
     """
+    if options.url == "":
+        raise Failure(f"--url is empty; expected one such as {DEFAULT_URL}")
     given: str | None = options.url or os.environ.get("HOLDFAST_URL")
     file = network_file()
     if given or not file.exists():

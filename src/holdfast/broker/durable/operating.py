@@ -8,18 +8,23 @@ gaps [B1.8].
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.seeking import Seeking
 from holdfast.broker.effect import Operated
 from holdfast.broker.input import End, ForgetBroker, Operate, Seek
+from holdfast.messages.ticks import Tick
 from holdfast.overlay.transport import Log
 
 if TYPE_CHECKING:
     from holdfast.broker.durable.plane import DurablePlane
 
 __all__ = ["Operating"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = 1_000_000  #: in ticks
 
 
 class Operating:
@@ -57,9 +62,10 @@ class Operating:
         if here is None or (reader.is_held and taker is not None):
             where = taker if elsewhere is None else elsewhere.subscription.subscriber
             return f"{wish.durable!r} is at {where} now, or is about to be"
-        ahead = [tick for tick in (wish.tick, *(wish.places or {}).values()) if tick is not None]
-        if max(ahead, default=0) > self._plane.clock:
-            return "that is a time that has not come yet, by this broker's clock"
+        wished = [tick for tick in (wish.tick, *(wish.places or {}).values()) if tick is not None]
+        latest = max(wished, default=0)
+        if latest > self._plane.clock:
+            return f"{_date(latest)} has not come yet: this broker's clock is at {_date(self._plane.clock)}"
         if not reader.is_confirmed or reader.awaited:
             awaited = ", ".join(reader.awaited) or "the network"
             return f"{wish.durable!r} waits for {awaited}: try again when that is there"
@@ -111,3 +117,12 @@ class Operating:
             fields = {"pubend": own.core.name, "broker": broker}
             self._plane.emit(Log("warning", "a log does not wait for a broker any more", fields))
         return None if found or is_owed else f"no log here waits for {broker}"
+
+
+def _date(tick: Tick) -> str:
+    """A tick as a time, to the nearest second; one that is none in any calendar as it is."""
+    try:
+        at = _EPOCH + timedelta(seconds=(tick + _SECOND // 2) // _SECOND)
+    except OverflowError:
+        return f"tick {tick}"
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
