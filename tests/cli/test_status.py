@@ -158,8 +158,88 @@ def test_a_broker_without_an_admin_port_is_said_to_have_none(
     path.write_text('name = "x"\nbroker = [{name = "a", listen = "127.0.0.1:7000"}]\n')
     assert main(["status", "--network", str(path)]) == 1
     assert capsys.readouterr().out == (
-        "Network x: 0 of 1 brokers are up.\na does not answer: it has no admin address in the file.\n"
+        "Network x: its broker cannot be asked.\n"
+        "a cannot be asked: it has no admin address in the file; give its [[broker]] one, such as"
+        ' admin = "127.0.0.1:7100", with a port of its own, and restart it.\n'
     )
+    assert main(["status", "--network", str(path), "--output", "json"]) == 1
+    [found] = json.loads(capsys.readouterr().out)["brokers"]
+    assert found["up"] is None, "nobody knows"
+
+
+def without_admin(network: Path, *names: str) -> None:
+    """Take their admin addresses out of the file."""
+    lines = network.read_text().splitlines()
+    ends = {lines.index(f'name = "{name}"') + 2 for name in names}
+    assert all(lines[at].startswith("admin = ") for at in ends)
+    network.write_text("\n".join(line for at, line in enumerate(lines) if at not in ends) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("unasked", "said"),
+    [
+        (["b2"], "Network tested: 2 of 3 brokers are up, 1 cannot be asked.\n"),
+        (["b1", "b2", "b3"], "Network tested: none of its 3 brokers can be asked.\n"),
+    ],
+)
+def test_a_broker_that_runs_and_cannot_be_asked_is_not_down(
+    network: Path, unasked: list[str], said: str
+) -> None:
+    without_admin(network, *unasked)
+    with Running("up", "--network", str(network)) as up:
+        up.wait_for("ready; connect to")
+        code, out = status(network)
+    assert code == 1
+    assert out.startswith(said)
+    assert all(f"\n{name} cannot be asked: it has no admin address in the file; " in out for name in unasked)
+    assert "down" not in out
+    if len(unasked) == 1:
+        assert ["b2", "cannot", "be", "asked"] in [line.split() for line in out.splitlines()]
+
+
+def test_a_broker_that_cannot_be_asked_is_down_if_its_neighbour_says_so(network: Path) -> None:
+    without_admin(network, "b3")
+    flags = ["--network", str(network), "--set", "neighbours.detect_after_ms=1000"]
+    with Running("broker", "b1", *flags), Running("broker", "b2", *flags):
+        deadline = time.monotonic() + PATIENCE_S
+        code, out = status(network)
+        while "2 of 3" not in out or "b3 is down.\n" not in out:
+            assert time.monotonic() < deadline, out
+            code, out = status(network)
+    assert code == 1
+    assert ["b3", "down"] in [line.split() for line in out.splitlines()]
+
+
+def test_brokers_whose_admin_ports_are_mixed_up_are_named_and_not_down(network: Path) -> None:
+    with Running("up", "--network", str(network)) as up:
+        up.wait_for("ready; connect to")
+        two, three = (broker.admin for broker in read_network(network).brokers[1:])
+        text = network.read_text().replace(f'admin = "{two}"', "admin = ?")
+        text = text.replace(f'admin = "{three}"', f'admin = "{two}"')
+        network.write_text(text.replace("admin = ?", f'admin = "{three}"'))
+        code, out = status(network)
+    assert code == 1
+    assert out.startswith(
+        "Network tested: all 3 brokers are up.\n"
+        f"b2 is not what answers at {three}: that is b3.\n"
+        f"b3 is not what answers at {two}: that is b2.\n"
+    )
+    assert "down" not in out
+    rows = [line.split() for line in out.splitlines()[-3:]]
+    assert [row[0] for row in rows] == ["b1", "b2", "b3"]
+
+
+def test_a_broker_of_another_network_at_the_address_of_one_of_ours_is_not_counted(
+    network: Path,
+) -> None:
+    [ours, *_] = read_network(network).brokers
+    with Running("broker", "b1", "--network", str(network)) as broker:
+        broker.wait_for("listening", "err")
+        network.write_text(network.read_text().replace('"b1"', '"b9"'))
+        code, out = status(network)
+    assert code == 1
+    assert out.startswith("Network tested: 0 of 3 brokers are up.\n")
+    assert f"b9 is not what answers at {ours.admin}: that is b1.\n" in out
 
 
 def page(incarnation: int, accepted: int, originated: int = 0, **counters: int) -> dict[str, Any]:

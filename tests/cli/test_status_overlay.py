@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,20 @@ def test_of_a_whole_network_it_says_how_much_may_fail(network: Network) -> None:
     assert lines(network, WHOLE) == ["Nothing has failed: two brokers or links may, whichever they are."]
     assert OverlayView(network, WHOLE).budget == 2
     assert lines(network, {}) == [], "nobody answered, so nothing is known"
+
+
+def test_of_a_broker_that_cannot_be_asked_only_its_neighbours_can_say_that_it_is_down(
+    network: Network,
+) -> None:
+    brokers = tuple(
+        replace(each, admin=None) if each.name in ("b4", "b5") else each for each in network.brokers
+    )
+    mute = replace(network, brokers=brokers)
+    heard = {name: WHOLE[name] for name in ("b1", "b2", "b3")}
+    assert lines(mute, heard) == [
+        "Nothing is known to have failed: two brokers or links may, whichever they are."
+    ]
+    assert lines(mute, heard | {"b3": page("b2")})[0] == "b4 is down."
 
 
 def test_a_broker_that_is_down_is_named_with_who_goes_around_it_and_what_is_left(network: Network) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -27,6 +27,10 @@ from holdfast.runtime.network_file import BrokerEntry, Network
 __all__ = ["Answer", "Rates", "add_arguments", "ask_once", "client_count", "rates_between"]
 
 OVER_S: Final = 1.0  #: as long as nobody wonders what is being done
+#: What helps who cannot be asked.
+ADD_ADMIN: Final = (
+    'give its [[broker]] one, such as admin = "127.0.0.1:7100", with a port of its own, and restart it'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,10 @@ class Answer:
     @property
     def trouble(self) -> str:
         """What is not as it should be, as the end of a sentence; empty if all is well."""
+        if self.broker.admin is None:
+            return f"cannot be asked: {self.problem}; {ADD_ADMIN}"
         if self.page is None:
-            where = f" at {self.broker.admin}" if self.broker.admin else ""
-            return f"does not answer{where}: {self.problem}"
+            return f"does not answer at {self.broker.admin}: {self.problem}"
         if self.page["name"] != self.broker.name:
             return f"is not what answers at {self.broker.admin}: that is {self.page['name']}"
         absent = [_neighbour(one) for one in self._absent()]
@@ -86,7 +91,8 @@ class Answer:
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
-        found = {"name": self.broker.name, "up": self.page is not None, "trouble": self.trouble or None}
+        up = None if self.broker.admin is None else self.page is not None
+        found = {"name": self.broker.name, "up": up, "trouble": self.trouble or None}
         rates = None if self.rates is None else asdict(self.rates)
         return {**found, "status": self.page, "rates": rates}
 
@@ -176,41 +182,58 @@ def _growth(then: Mapping[str, int], now: Mapping[str, int], elapsed: float) -> 
 
 def _show(network: Network, answers: list[Answer]) -> None:
     console = OutputConsole()
-    up = sum(answer.page is not None for answer in answers)
-    all_of = (
-        f"all {len(answers)} brokers are" if up == len(answers) else f"{up} of {len(answers)} brokers are"
-    )
-    console.print(
-        Text(f"Network {network.name}: {'its broker is' if len(answers) == up == 1 else all_of} up.")
-    )
-    silent = {answer.broker.name for answer in answers if answer.page is None}
+    pages = _pages(answers)
+    console.print(Text(f"Network {network.name}: {_summary(answers, len(pages))}."))
+    silent = {answer.broker.name for answer in answers} - pages.keys()
     for answer in answers:
         if answer.trouble and not answer.lacks_only(silent):
             console.print(Text(f"{answer.broker.name} {answer.trouble}.", style="bold red"), soft_wrap=True)
-    pages = _pages(answers)
-    for line in (*OverlayView(network, pages).lines(), *DurableView(pages).lines()):
+    overlay = OverlayView(network, pages)
+    for line in (*overlay.lines(), *DurableView(pages).lines()):
         console.print(foreign(line), soft_wrap=True)
-    if up:
-        console.print(_table(answers))
+    if pages:
+        console.print(_table(answers, overlay.failures.brokers))
 
 
-def _pages(answers: list[Answer]) -> dict[str, Mapping[str, Any]]:
-    """What those say who are who they should be."""
-    pages = {answer.broker.name: answer.page for answer in answers if answer.page is not None}
-    return {name: page for name, page in pages.items() if page["name"] == name}
+def _summary(answers: Sequence[Answer], up: int) -> str:
+    count = len(answers)
+    unasked = sum(answer.broker.admin is None for answer in answers)
+    if unasked == count:
+        return "its broker cannot be asked" if count == 1 else f"none of its {count} brokers can be asked"
+    if count == up:
+        return "its broker is up" if count == 1 else f"all {count} brokers are up"
+    return f"{up} of {count} brokers are up" + (f", {unasked} cannot be asked" if unasked else "")
 
 
-def _table(answers: list[Answer]) -> Table:
+def _by_name(answers: Sequence[Answer]) -> dict[str, Answer]:
+    """Who answered, by the name it says, at its own address or, if two are mixed up, at that of another."""
+    there = [(str(answer.page["name"]), answer) for answer in answers if answer.page is not None]
+    found = dict(sorted(there, key=lambda each: each[0] == each[1].broker.name))
+    return {
+        answer.broker.name: found[answer.broker.name] for answer in answers if answer.broker.name in found
+    }
+
+
+def _pages(answers: Sequence[Answer]) -> dict[str, Mapping[str, Any]]:
+    """What the brokers of the network say."""
+    return {name: answer.page for name, answer in _by_name(answers).items() if answer.page is not None}
+
+
+def _table(answers: Sequence[Answer], down: Collection[str]) -> Table:
     table = Table("broker", "up for", "neighbours", box=SIMPLE_HEAD, show_edge=False)
     for heading in ("clients", "subscriptions", "kept", "in/s", "out/s"):
         table.add_column(heading, justify="right")
-    for answer in answers:
-        if answer.page is None:
-            table.add_row(Text(answer.broker.name), Text("down", style="bold red"))
-            continue
+    found = _by_name(answers)
+    for asked in answers:
+        name = asked.broker.name
+        answer = found.get(name, asked)
         page, rates = answer.page, answer.rates
+        if page is None or page["name"] != name:
+            is_down = name in down or (page is None and asked.broker.admin is not None)
+            table.add_row(Text(name), Text("down" if is_down else "cannot be asked", style="bold red"))
+            continue
         table.add_row(
-            Text(answer.broker.name),
+            Text(name),
             duration(page["process"]["up_seconds"]),
             Text(", ".join(_neighbour(one) for one in page["neighbours"]) or "none"),
             f"{client_count(page):,}",

@@ -1,7 +1,8 @@
 """A network as a whole, from what its brokers say of themselves: what has failed, who goes around it, what waits.
 
-A broker that does not answer is not down as long as others speak with it; a link has failed if both its brokers are
-there and do not speak with each other. How much of δ is left follows from that, as in the plan.
+A broker that does not answer is not down as long as others speak with it; one that has no admin address only if a
+neighbour has answered and does not. A link has failed if both its brokers are there and do not speak with each other.
+How much of δ is left follows from that, as in the plan.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class OverlayView:
         """Brokers and links that are down; nothing if nobody answered."""
         spoken_with = {each["to"] for page in self._pages.values() for each in page["connections"]}
         tree = self._survival.tree
-        down = {name for name in tree.brokers if self._pages and name not in spoken_with | self._pages.keys()}
+        heard_of = spoken_with | self._pages.keys() | self._unknown
+        down = {name for name in tree.brokers if self._pages and name not in heard_of}
         silent = {
             link(one, other)
             for one, other in tree.links
@@ -44,6 +46,12 @@ class OverlayView:
             if not self._speak(one, other)
         }
         return Failures(frozenset(down), frozenset(silent))
+
+    @cached_property
+    def _unknown(self) -> set[str]:
+        """Who cannot be asked, and has no neighbour that answered."""
+        silent = {broker.name for broker in self._network.brokers if broker.admin is None}
+        return {name for name in silent if self._pages.keys().isdisjoint(self._survival.tree.beside(name))}
 
     def _speak(self, one: str, other: str) -> bool:
         """Whether two neighbours do; who does not answer us may still speak with the other."""
@@ -89,7 +97,8 @@ class OverlayView:
             return
         any_of_them = counted(delta, "broker or link", "brokers or links")
         if not len(self.failures):
-            yield f"Nothing has failed: {any_of_them} may, whichever {they_are(delta)}."
+            failed = "Nothing is known to have failed" if self._unknown else "Nothing has failed"
+            yield f"{failed}: {any_of_them} may, whichever {they_are(delta)}."
             return
         used = self._survival.used_near(self.failures)
         most = max(used.values())
