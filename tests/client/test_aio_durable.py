@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from logged_port import BEGIN, PUBEND, LoggedPort, turns
@@ -12,15 +13,19 @@ from holdfast.client import effect as effects
 from holdfast.client import input as inputs
 from holdfast.client.aio import Network, Subscription
 from holdfast.client.errors import Closed, InvalidOption, OtherFilter, TakenOver, TimedOut, TokenAhead
-from holdfast.client.item import LoggedEvent, Silence
+from holdfast.client.item import Item, LoggedEvent, Silence
 from holdfast.streams.checkpoint_token import Place, Token
 from scenario import scenario
 
 
 async def tick(items: Subscription) -> int:
     item = await items.get()
-    assert isinstance(item, LoggedEvent)
-    return item.tick
+    return ticks([item])[0]
+
+
+def ticks(items: list[Item]) -> list[int]:
+    assert all(isinstance(item, LoggedEvent) for item in items), items
+    return [item.tick for item in items if isinstance(item, LoggedEvent)]
 
 
 # Reading
@@ -133,6 +138,36 @@ async def test_nobody_waits_for_a_commit_that_will_have_no_answer() -> None:
             assert taken_over.value.durable == "d"
         assert network.is_ready, "only this subscription is over"
     assert not any(isinstance(each, inputs.EndSubscription) for each in port.heard)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"acknowledge": "auto"}, {"start": BEGIN}, {"on_gap": "raise"}], ids=str
+)
+@scenario
+async def test_what_another_gets_by_now_is_not_handed_out(options: dict[str, Any]) -> None:
+    port = LoggedPort()
+    async with port.connect() as network, network.subscribe("a", durable="d", **options) as items:
+        port.give(101, 102, 103, upto=110)
+        assert await tick(items) == 101
+        port.say(effects.Ousted(1, "read by other"))
+        for call in (items.get(), items.get_batch(), anext(items), anext(items.batches()), items.commit()):
+            with pytest.raises(TakenOver, match="'d': read by other"):
+                await call
+        assert items.token == Token({PUBEND: Place(1, 101)}), "what was dropped was not taken"
+    assert port.commits == []
+
+
+@scenario
+async def test_a_loop_over_batches_ends_with_the_one_it_has_in_hand() -> None:
+    port = LoggedPort()
+    async with port.connect() as network, network.subscribe("a", durable="d") as items:
+        port.give(101, 102)
+        batches = items.batches()
+        assert ticks(await anext(batches)) == [101, 102]
+        port.give(103)
+        port.say(effects.Ousted(1, "read by other"))
+        with pytest.raises(TakenOver):
+            await anext(batches)
 
 
 @scenario

@@ -11,7 +11,7 @@ from bare_port import BarePort
 from holdfast.client import effect as effects
 from holdfast.client import input as inputs
 from holdfast.client.aio import Network, Subscription
-from holdfast.client.errors import Closed, GapFound, InvalidOption, Refused, TakenOver, TimedOut
+from holdfast.client.errors import Closed, GapFound, InvalidOption, Refused, TakenOver, TimedOut, Unreachable
 from holdfast.client.item import Gap
 from holdfast.errors import FilterError
 from holdfast.events.event import Event
@@ -173,14 +173,37 @@ async def test_leaving_while_the_session_is_lost_waits_for_nothing() -> None:
 
 
 @scenario
-async def test_what_has_arrived_can_still_be_taken_after_a_takeover() -> None:
+async def test_what_has_arrived_is_dropped_by_a_takeover() -> None:
+    port = BarePort()
+    async with port.connect() as network, network.subscribe("a") as items:
+        port.say(delivered(1, 2, 3))
+        assert await items.get() == event(1)
+        port.say(effects.Ended(Farewell.TAKEN_OVER, "another came"))
+        for call in (items.get(), items.get_batch(), anext(items), anext(items.batches())):
+            with pytest.raises(TakenOver, match="another client connected"):
+                await call
+
+
+@pytest.mark.parametrize(
+    ("over", "error"),
+    [
+        (effects.Ended(Farewell.LEAVING, "closed"), Closed),
+        (effects.Ended(Farewell.UNKNOWN, "expelled"), Unreachable),
+        (effects.SubscriptionRefused(1, "no more"), Refused),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@scenario
+async def test_what_has_arrived_can_still_be_taken_after_any_other_end(
+    over: object, error: type[Exception]
+) -> None:
     port = BarePort()
     async with port.connect() as network, network.subscribe("a") as items:
         port.say(delivered(1, 2))
-        port.say(effects.Ended(Farewell.TAKEN_OVER, "another came"))
+        port.say(over)
         assert await items.get() == event(1)
         assert await items.get() == event(2)
-        with pytest.raises(TakenOver):
+        with pytest.raises(error):
             await items.get()
 
 

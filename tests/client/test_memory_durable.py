@@ -10,6 +10,7 @@ import pytest
 import holdfast
 from holdfast import memory
 from holdfast.client.item import Item, LoggedEvent
+from in_memory import until
 from scenario import scenario
 
 STREAMS = {"orders": ("orders/#", "durable"), "news": ("news/#", "best-effort")}
@@ -165,6 +166,34 @@ async def test_another_filter_under_the_same_name_is_refused_and_so_is_another_r
                 await publish(p, 1)
                 assert numbers(await take(others, 1)) == [1]
             assert s.is_ready
+
+
+async def come_to_read(net: memory.Network, name: str) -> None:
+    async with (
+        holdfast.connect(net.url, broker="b2", name="p") as p,
+        holdfast.connect(net.url, broker="b3", name="a") as a,
+        a.subscribe("orders/#", durable="d") as items,
+    ):
+        await publish(p, *range(1, 21))
+        assert numbers(await take(items, 4)) == [1, 2, 3, 4]
+        await items.commit()
+        now = net.now
+        await until(lambda: net.now > now + 1)  # the rest is here
+        async with (
+            holdfast.connect(net.url, broker="b3", name=name) as b,
+            b.subscribe("orders/#", durable="d") as others,
+        ):
+            with pytest.raises(holdfast.TakenOver):
+                await items.get()
+            assert numbers(await take(others, 16)) == [*range(5, 21)]
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+@scenario
+async def test_who_comes_to_read_gets_what_the_other_has_not_taken_yet(name: str) -> None:
+    """Under the other's own name, or as another client."""
+    with network(f"not-taken-{name}", stepped=True) as net:
+        await net.in_time(come_to_read(net, name))
 
 
 @pytest.mark.parametrize("broker", ["b1", "b3"])

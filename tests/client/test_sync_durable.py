@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 import pytest
 from logged_port import BEGIN, PUBEND, LoggedPort
@@ -148,6 +149,27 @@ def test_who_is_ousted_hears_of_it_in_whatever_waits(served: Served) -> None:
         served.do(lambda: served.port.say(effects.Ousted(1, "read by other")))
         with pytest.raises(holdfast.TakenOver, match="'d': read by other"):
             waiting.result()
+
+
+@pytest.mark.parametrize("acknowledge", ["manual", "auto"])
+def test_what_was_fetched_is_not_handed_out_when_another_gets_it(
+    served: Served, acknowledge: Literal["manual", "auto"]
+) -> None:
+    with served.network.subscribe("a", durable="d", acknowledge=acknowledge) as items:
+        served.give(101, 102, 103)
+        assert ticks([items.get()]) == [101]
+        served.do(lambda: served.port.say(effects.Ousted(1, "read by other")))
+        for call in (
+            items.get,
+            items.get_batch,
+            lambda: next(items),
+            lambda: next(items.batches()),
+            items.commit,
+        ):
+            with pytest.raises(holdfast.TakenOver, match="'d': read by other"):
+                call()
+        assert items.token == at(101)
+    assert served.port.commits == []
 
 
 def test_many_threads_take_each_item_once(served: Served) -> None:

@@ -4,7 +4,8 @@ What arrives stays packed until it is taken, and taking is reported to the core,
 while ``buffer`` items wait here, and is sent no more of streams that are logged: a slow application slows its own
 connection, and nobody else's.
 
-A durable subscription is kept by its broker when it is left, and goes on where it was committed.
+A durable subscription is kept by its broker when it is left, and goes on where it was committed. If another comes to
+read it, what has not been taken here is dropped: the other one gets it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Protocol, Self
 from holdfast.client.aio_committing import AutoCommits, Commits
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
 from holdfast.client.effect import Delivered, Stretch, Subscribed, Upgraded
-from holdfast.client.errors import Closed, InvalidOption, NotCovered, TimedOut
+from holdfast.client.errors import Closed, InvalidOption, NotCovered, TakenOver, TimedOut
 from holdfast.client.input import AddSubscription, Commit, Consumed, EndSubscription
 from holdfast.client.item import Item
 from holdfast.client.options import Options
@@ -175,6 +176,7 @@ class Subscription:
         """The next item.
 
         :raises TimedOut: if there is none in time.
+        :raises TakenOver: if another reads it by now, also while items wait here: they are the other's.
         :raises GapFound: with ``on_gap="raise"``, if something is missing here.
         """
         await self._wait_items(timeout)
@@ -260,6 +262,14 @@ class Subscription:
             assert self._failure is not None
             raise self._failure.with_traceback(None)
 
+    def refuse_taken_over(self) -> None:
+        """See that nobody else has come to read it, who gets what was not taken here; any thread may ask.
+
+        :raises TakenOver: if somebody has.
+        """
+        if isinstance(self._failure, TakenOver):
+            raise self._failure.with_traceback(None)
+
     def be_done_with(self, places: Mapping[str, Tick]) -> None:
         """Whoever took items is done with them, up to these places; they are committed if that goes by itself."""
         if self._auto is not None and self._failure is None:
@@ -318,8 +328,10 @@ class Subscription:
         self.fail(failure)
 
     def fail(self, failure: HoldfastError) -> None:
-        """Nothing will arrive any more; what has arrived can still be taken."""
+        """Nothing will arrive any more. What has arrived can still be taken, unless another gets it now."""
         self._failure = self._failure or failure
+        if isinstance(self._failure, TakenOver):
+            self._shelf.clear()
         if self._auto is not None:
             self._auto.stop()
         self._changed.wake()

@@ -78,6 +78,7 @@ class Subscription:
         """The next item.
 
         :raises TimedOut: if there is none in time.
+        :raises TakenOver: if another reads it by now, also while items wait here: they are the other's.
         :raises GapFound: with ``on_gap="raise"``, if something is missing here.
         """
         return self._take(Shelf.take, timeout)
@@ -97,6 +98,7 @@ class Subscription:
             self._ask()
         while True:
             with self._taking:
+                self._subscription.refuse_taken_over()
                 if self._shelf:
                     return take(self._shelf)
             self._fetch(until)
