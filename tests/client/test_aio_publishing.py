@@ -47,7 +47,7 @@ async def test_an_event_without_an_answer_is_unknown_and_can_be_asked_for_again(
     port = deaf_port()
     async with port.connect() as network:
         with pytest.raises(
-            Unknown, match=r"me#1: not known whether it was accepted.*retry with n=1"
+            Unknown, match=r"me#1: not known whether it was accepted: nothing within 0\.01 s; retry with n=1"
         ) as unknown:
             await network.publish("a", timeout=0.01)
         assert unknown.value.id == ("me", 1)

@@ -70,9 +70,16 @@ def test_silence_moves_the_token_of_who_waits(served: Served) -> None:
     with served.network.subscribe("a") as items:
         served.give(upto=110)
         assert items.token == BEGIN
-        with pytest.raises(holdfast.TimedOut):
+        with pytest.raises(holdfast.TimedOut, match=r"nothing within 0\.01 s$"):
             items.get(timeout=0.01)
         assert items.token == at(110)
+
+
+def test_who_waits_behind_another_thread_is_told_how_long_it_wanted_to(served: Served) -> None:
+    with served.network.subscribe("a") as items:
+        waits = pytest.raises(holdfast.TimedOut, match=r"nothing within 0\.01 s, while other threads")
+        with items._fetching, waits:
+            items.get(timeout=0.01)
 
 
 def test_who_asks_for_silence_is_given_it(served: Served) -> None:

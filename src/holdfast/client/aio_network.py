@@ -182,7 +182,7 @@ class Network:
         until = None if timeout is None else loop.time() + timeout
         packed = packed_event(topic, attributes, payload, content_type)
         sent = await self._outbox.put(packed, n, timeout)
-        return await sent.receipt(None if until is None else until - loop.time())
+        return await sent.receipt_in_rest(None if until is None else until - loop.time(), timeout)
 
     def publisher(self, *, window: int = 512, timeout: float | None = DEFAULT_TIMEOUT) -> Publisher:
         """Publish with up to ``window`` events on their way; ``timeout`` is for the last of them, on leaving."""

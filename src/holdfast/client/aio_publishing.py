@@ -82,10 +82,16 @@ class Sent:
         :raises Refused: if it never will be.
         :raises Unknown: if that is not known in time.
         """
+        return await self.receipt_in_rest(timeout, timeout)
+
+    async def receipt_in_rest(self, timeout: float | None, asked: float | None) -> Receipt:
+        """The same in what is left of the timeout that was asked for."""
         if self.outcome is None:
             self._waiters = self._waiters or Waiters()
             try:
-                await self._waiters.wait_until(lambda: self.outcome is not None, timeout, self._outbox.hint)
+                await self._waiters.wait_until(
+                    lambda: self.outcome is not None, timeout, self._outbox.hint, asked=asked
+                )
             except TimedOut as error:
                 raise Unknown(self.id, str(error)) from None
             finally:

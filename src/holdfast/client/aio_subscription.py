@@ -195,9 +195,9 @@ class Subscription:
         finally:
             self._count_taken(*before)
 
-    async def get_entries(self, timeout: float | None) -> list[Entry]:
-        """The same, not opened, for another shelf."""
-        await self._wait_items(timeout)
+    async def get_entries(self, timeout: float | None, asked: float | None) -> list[Entry]:
+        """The same, not opened, for another shelf, in what is left of the timeout that was asked for."""
+        await self._wait_items(timeout, asked)
         before = self._shelf.plain, self._shelf.logged
         entries = self._shelf.pop_all()
         self._count_taken(*before)
@@ -207,13 +207,15 @@ class Subscription:
         """Everything that has arrived, again and again; the way to take items fast."""
         return _Batches(self)
 
-    async def _wait_items(self, timeout: float | None) -> None:
+    async def _wait_items(self, timeout: float | None, asked: float | None = None) -> None:
         if self._auto is not None:
             self._ask()
         if self._shelf:
             return
         self._report_taken()
-        await self._changed.wait_until(lambda: bool(self._shelf) or self._failure is not None, timeout)
+        await self._changed.wait_until(
+            lambda: bool(self._shelf) or self._failure is not None, timeout, asked=asked
+        )
         if not self._shelf:
             assert self._failure is not None
             raise self._failure.with_traceback(None)  # it may be raised many times

@@ -39,9 +39,16 @@ class Waiters:
                     future.set_result(None)
 
     async def wait_until(
-        self, holds: Callable[[], bool], timeout: float | None, hint: Callable[[], str] = lambda: ""
+        self,
+        holds: Callable[[], bool],
+        timeout: float | None,
+        hint: Callable[[], str] = lambda: "",
+        *,
+        asked: float | None = None,
     ) -> None:
         """Wait until a condition holds; ``timeout`` in seconds, None: for ever. ``hint`` says why it may not.
+
+        ``asked`` is the caller's timeout, where a part of it has passed.
 
         :raises TimedOut: if it does not in time.
         """
@@ -59,4 +66,4 @@ class Waiters:
                             self._futures.remove(future)
         except TimeoutError:
             if not holds():
-                raise TimedOut(f"nothing within {timeout:g} s{hint()}") from None
+                raise TimedOut(f"nothing within {timeout if asked is None else asked:g} s{hint()}") from None

@@ -101,25 +101,27 @@ class Subscription:
                 self._subscription.refuse_taken_over()
                 if self._shelf:
                     return take(self._shelf)
-            self._fetch(until)
+            self._fetch(until, timeout)
 
-    def _fetch(self, until: float | None) -> None:
+    def _fetch(self, until: float | None, timeout: float | None) -> None:
         """Fetch what has arrived, unless another thread has done so meanwhile."""
         wait = None if until is None else until - time.monotonic()
         if not self._fetching.acquire(timeout=-1 if wait is None else max(0.0, wait)):
-            raise TimedOut("nothing in time, while other threads waited too")
+            raise TimedOut(f"nothing within {timeout:g} s, while other threads waited too")
         try:
             if not self._shelf:
                 wait = None if until is None else until - time.monotonic()
-                entries = self._thread.run(self._fetched(self._pop_done(), wait))
+                entries = self._thread.run(self._fetched(self._pop_done(), wait, timeout))
                 with self._taking:
                     self._shelf.put(entries)
         finally:
             self._fetching.release()
 
-    async def _fetched(self, done: dict[str, Tick], timeout: float | None) -> list[Entry]:
+    async def _fetched(
+        self, done: dict[str, Tick], timeout: float | None, asked: float | None
+    ) -> list[Entry]:
         self._subscription.be_done_with(done)
-        return await self._subscription.get_entries(timeout)
+        return await self._subscription.get_entries(timeout, asked)
 
     def __iter__(self) -> Self:
         return self
