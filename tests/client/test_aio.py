@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -326,3 +327,21 @@ async def test_who_takes_the_connection_and_is_no_broker_is_told_so(answer: byte
     expected = f"whoever is at {where} has not answered as a broker of Holdfast does{seen}"
     assert unreachable.value.reason.startswith(expected)
     assert "left" not in unreachable.value.reason
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"url": None}, holdfast.InvalidUrl, "None: is null"),
+        ({"url": 7000}, holdfast.InvalidUrl, "7000: is an int"),
+        ({"broker": 5}, holdfast.InvalidOption, "broker: is 5; expected the name of a broker"),
+        ({"state": 5}, holdfast.InvalidOption, "state: is 5; expected a folder"),
+        ({"listen": 5}, holdfast.InvalidOption, "listen: is 5; expected host:port"),
+        ({"timeout": "x"}, holdfast.InvalidOption, "timeout: is 'x'; expected seconds"),
+    ],
+)
+def test_what_can_never_be_connected_is_refused_at_once(
+    given: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        holdfast.connect(**{"url": "holdfast://localhost:7000", "name": "me", **given})

@@ -121,6 +121,16 @@ async def test_only_a_durable_subscription_is_committed() -> None:
             await items.commit()
 
 
+@pytest.mark.parametrize("upto", ["x", 5, [], str(BEGIN)])
+@scenario
+async def test_what_is_neither_item_nor_token_is_not_committed(upto: Any) -> None:
+    port = LoggedPort()
+    async with port.connect() as network, network.subscribe("a", durable="d") as items:
+        with pytest.raises(InvalidOption, match=r"upto: is .*; expected an item or a Token"):
+            await items.commit(upto)
+    assert port.commits == []
+
+
 @scenario
 async def test_nobody_waits_for_a_commit_that_will_have_no_answer() -> None:
     port = LoggedPort()

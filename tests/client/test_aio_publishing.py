@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,30 @@ async def test_an_event_without_an_answer_is_unknown_and_can_be_asked_for_again(
         assert await again == fresh(1)
         assert await network.publish("a", n=1) == Receipt("me", 1, duplicate=True)
         assert len(port.published) == 1  # it was sent once
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"topic": None}, InvalidEvent, "topic: must be text, not null"),
+        ({"attributes": ["price"]}, InvalidEvent, "attributes: must map names to values, not be an array"),
+        ({"payload": "text"}, InvalidEvent, "payload: must be bytes, not text"),
+        ({"n": "1"}, InvalidEvent, "n: must be an int, not str"),
+        ({"n": []}, InvalidEvent, "n: must be an int, not list"),
+        ({"timeout": "x"}, InvalidOption, "timeout: is 'x'; expected seconds"),
+    ],
+)
+@scenario
+async def test_what_can_never_be_published_is_refused_by_name(
+    given: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    port = BarePort()
+    async with port.connect() as network:
+        with pytest.raises(error, match=text):
+            await network.publish(**{"topic": "a", **given})
+        with pytest.raises(InvalidOption, match="timeout: is 'x'"):
+            network.publisher(timeout="x")  # type: ignore[arg-type]
+        assert port.published == []
 
 
 @scenario

@@ -218,6 +218,18 @@ async def test_a_subscription_that_was_left_gives_nothing_more() -> None:
 
 
 @scenario
+async def test_a_timeout_that_is_no_time_is_refused() -> None:
+    port = BarePort()
+    no_time: Any = "x"
+    async with port.connect() as network, network.subscribe("a") as items:
+        for call in (items.get, items.get_batch, items.unsubscribe):
+            with pytest.raises(InvalidOption, match="timeout: is 'x'; expected seconds"):
+                await call(no_time)
+        port.say(delivered(1))
+        assert await items.get() == event(1), "it was not ended"
+
+
+@scenario
 async def test_a_loop_over_items_ends_with_an_error_when_the_network_is_closed() -> None:
     port = BarePort()
     network = await port.connect()
@@ -237,6 +249,9 @@ ASKED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"buffer": 0}, InvalidOption, "buffer: is 0; expected a number of items from 1"),
     ({"buffer": 10**9}, InvalidOption, "buffer: is 1000000000; expected a number of items from 1 to 1000000"),
     ({"filter": "a WHERE"}, FilterError, "line 1, column 8"),
+    ({"filter": None}, FilterError, "the filter is null; expected text"),
+    ({"filter": b"a"}, FilterError, "the filter is bytes; expected text"),
+    ({"timeout": "x"}, InvalidOption, "timeout: is 'x'; expected seconds"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,16 @@ from typing import Any
 import pytest
 from user_databases import KINDS, UserDatabase, user_database
 
-from holdfast import InvalidToken, TakenOver, Token, memory, sync
+from holdfast import (
+    InvalidOption,
+    InvalidToken,
+    SqliteCheckpoint,
+    SqliteOutbox,
+    TakenOver,
+    Token,
+    memory,
+    sync,
+)
 from holdfast.client.checkpoints import Checkpoint
 from holdfast.client.item import LoggedEvent
 from holdfast.client.options import Start
@@ -46,6 +56,22 @@ def test_a_transaction_that_fails_saves_nothing(database: UserDatabase) -> None:
             checkpoint.save(SECOND)
             raise KeyError("mine")
         assert checkpoint.load() == FIRST
+
+
+@pytest.mark.parametrize("what", [None, 5, str(FIRST)])
+def test_only_tokens_are_saved(database: UserDatabase, what: Any) -> None:
+    with closing(database.connect()) as mine:
+        checkpoint = database.checkpoint(mine, "one")
+        with pytest.raises(InvalidOption, match=r"token: is .*; expected a Token"):
+            checkpoint.save(what)
+        assert checkpoint.load() is None
+
+
+def test_a_checkpoint_and_an_outbox_have_names() -> None:
+    for kind in (SqliteCheckpoint, SqliteOutbox):
+        for name in (None, 5, ""):
+            with closing(sqlite3.connect(":memory:")) as mine, pytest.raises(InvalidOption, match="name: "):
+                kind(mine, name)  # type: ignore[arg-type]
 
 
 def have_effect(database: UserDatabase, mine: Any, checkpoint: Checkpoint) -> None:

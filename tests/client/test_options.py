@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from math import inf, nan
 from typing import Any
 
 import pytest
 
 from holdfast.client.effect import NotAccepted, SubscriptionRefused
 from holdfast.client.errors import BadEvent, InvalidOption, OtherFilter, Refused, TokenAhead
-from holdfast.client.options import Options
+from holdfast.client.options import Options, check_timeout
 from holdfast.client.refusal import event_refusal, refusal
 from holdfast.errors import FilterError, HoldfastError
 from holdfast.filters.parse import parse_filter
@@ -45,11 +46,25 @@ def test_where_to_begin(start: Any, tick: int | None, token: Token | None) -> No
         ({"durable": 7}, "durable: must be text"),
         ({"acknowledge": "later", "durable": "d"}, "acknowledge: is 'later'; expected 'manual' or 'auto'"),
         ({"buffer": True, "on_gap": "hide"}, "on_gap: is 'hide'"),
+        ({"buffer": "3"}, "buffer: is '3'; expected a number of items"),
+        ({"on_upgrade": 5}, "on_upgrade: is 5; expected something to call"),
+        ({"timeout": "x"}, "timeout: is 'x'; expected seconds, or None to wait for ever"),
     ],
 )
 def test_what_can_never_work_is_refused_by_name(asked: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidOption, match=text):
         Options(**asked)
+
+
+@pytest.mark.parametrize("timeout", [None, 0, -1, 2.5, True, inf, 10**300])
+def test_so_long_one_can_wait(timeout: float | None) -> None:
+    check_timeout(timeout)
+
+
+@pytest.mark.parametrize("timeout", ["x", b"x", [], object(), nan, 10**400])
+def test_so_long_one_cannot(timeout: object) -> None:
+    with pytest.raises(InvalidOption, match=r"timeout: is .*; expected seconds, or None"):
+        check_timeout(timeout)
 
 
 @pytest.mark.parametrize(

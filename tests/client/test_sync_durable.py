@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from logged_port import BEGIN, PUBEND, LoggedPort
@@ -80,6 +81,16 @@ def test_who_waits_behind_another_thread_is_told_how_long_it_wanted_to(served: S
         waits = pytest.raises(holdfast.TimedOut, match=r"nothing within 0\.01 s, while other threads")
         with items._fetching, waits:
             items.get(timeout=0.01)
+
+
+def test_a_timeout_may_be_longer_than_threads_can_wait_and_is_a_time(served: Served) -> None:
+    no_time: Any = "x"
+    with served.network.subscribe("a") as items:
+        served.give(101, 102)
+        assert ticks([items.get(timeout=math.inf)]) == [101]
+        with pytest.raises(holdfast.InvalidOption, match="timeout: is 'x'"):
+            items.get(no_time)
+        assert ticks(items.get_batch(timeout=1e300)) == [102]
 
 
 def test_who_asks_for_silence_is_given_it(served: Served) -> None:

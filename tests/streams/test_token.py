@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -71,6 +72,20 @@ def test_a_later_incarnation_is_later_whatever_its_tick() -> None:
 def test_what_is_no_token_is_refused_with_a_reason(text: str, said: str) -> None:
     with pytest.raises(InvalidToken, match=said):
         Token.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"), [(None, "null"), (5, "an int"), (b"hf1.", "bytes"), ([], "an array")]
+)
+def test_a_token_is_read_from_text_only(given: Any, kind: str) -> None:
+    with pytest.raises(InvalidToken, match=f"a token is read from text, not from {kind}"):
+        Token.parse(given)
+
+
+def test_a_token_is_not_made_of_its_text() -> None:
+    text: Any = str(Token())
+    with pytest.raises(InvalidToken, match="a token is made of places, not of text"):
+        Token(text)
 
 
 def test_a_token_is_short() -> None:

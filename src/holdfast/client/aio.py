@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Generator, Sequence
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,11 +25,12 @@ from holdfast.client.aio_network import Network, State
 from holdfast.client.aio_publishing import Publisher, Receipt, Sent
 from holdfast.client.aio_subscription import Subscription
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT
-from holdfast.client.errors import Closed, InvalidOption
+from holdfast.client.errors import Closed, InvalidOption, InvalidUrl
 from holdfast.client.numbers import Numbers
-from holdfast.client.options import check_name
+from holdfast.client.options import check_name, check_timeout
 from holdfast.client.port import stored_identity, way_to
 from holdfast.client.settings import Settings
+from holdfast.events.value import kind_of
 
 __all__ = ["Connecting", "Network", "Publisher", "Receipt", "Sent", "State", "Subscription", "connect"]
 
@@ -85,6 +87,15 @@ def connect(
     :raises InvalidUrl: at once; so is InvalidOption, but for what only the network can tell.
     :raises Unreachable: on entering or awaiting, if there is no session in time.
     """
+    if not isinstance(url, str | Sequence):
+        raise InvalidUrl(url, f"is {kind_of(url)}")
+    if not isinstance(broker, str | Sequence | None):
+        raise InvalidOption("broker", f"is {broker!r}; expected the name of a broker, or a list of names")
+    if not isinstance(state, str | PathLike | None):
+        raise InvalidOption("state", f"is {state!r}; expected a folder")
+    if not isinstance(listen, str | None):
+        raise InvalidOption("listen", f"is {listen!r}; expected host:port")
+    check_timeout(timeout)
     urls = [url] if isinstance(url, str) else list(url)
     chosen = [broker] if broker is None or isinstance(broker, str) else list(broker)
     if not urls or not chosen:

@@ -16,7 +16,7 @@ from holdfast.client.errors import Closed, InvalidOption, TakenOver, TimedOut, U
 from holdfast.client.input import Leave, Open, SetHome, Submit
 from holdfast.client.newcomer import Newcomer
 from holdfast.client.numbers import Numbers
-from holdfast.client.options import Acknowledging, OnGap, OnUpgrade, Options, Start, check_name
+from holdfast.client.options import Acknowledging, OnGap, OnUpgrade, Options, Start, check_name, check_timeout
 from holdfast.client.port import Dial, Listen, Port
 from holdfast.client.protocol import ClientCore
 from holdfast.client.refusal import refusal
@@ -178,6 +178,7 @@ class Network:
         :raises Unknown: if it is not known in time whether it is accepted; ``n=error.id.n`` asks again.
         :raises TimedOut: if it could not even be sent in time.
         """
+        check_timeout(timeout)
         loop = asyncio.get_running_loop()
         until = None if timeout is None else loop.time() + timeout
         packed = packed_event(topic, attributes, payload, content_type)

@@ -19,6 +19,7 @@ from holdfast.client.aio_waiting import DEFAULT_TIMEOUT, Waiters
 from holdfast.client.effect import Acknowledged, NotAccepted, Placed
 from holdfast.client.errors import Closed, InvalidOption, TakenOver, TimedOut, Unknown
 from holdfast.client.numbers import Numbers
+from holdfast.client.options import check_timeout
 from holdfast.client.refusal import event_refusal
 from holdfast.errors import HoldfastError
 from holdfast.events.event import make_event
@@ -143,7 +144,7 @@ class Outbox:
         self, packed: bytes, n: int | None, timeout: float | None, publisher: Publisher | None = None
     ) -> Sent:
         """Send an event as soon as there is room for it."""
-        if n is not None and (sent := self._known_as(n)) is not None:
+        if isinstance(n, int) and (sent := self._known_as(n)) is not None:
             return sent
         if len(self._pending) >= self._pending_max:
             await self._room.wait_until(lambda: len(self._pending) < self._pending_max, timeout, self.hint)
@@ -236,6 +237,7 @@ class Publisher:
     def __init__(self, outbox: Outbox, window: int, timeout: float | None) -> None:
         if not isinstance(window, int) or window < 1:
             raise InvalidOption("window", f"is {window!r}; expected a number of events from 1")
+        check_timeout(timeout)
         self._outbox = outbox
         self.window = window
         self.timeout = timeout

@@ -20,7 +20,7 @@ from holdfast.client.effect import Delivered, Stretch, Subscribed, Upgraded
 from holdfast.client.errors import Closed, InvalidOption, NotCovered, TakenOver, TimedOut
 from holdfast.client.input import AddSubscription, Commit, Consumed, EndSubscription
 from holdfast.client.item import Item
-from holdfast.client.options import Options
+from holdfast.client.options import Options, check_timeout
 from holdfast.client.shelf import Entry, Shelf
 from holdfast.errors import HoldfastError
 from holdfast.messages.subscriptions import Partition
@@ -136,6 +136,7 @@ class Subscription:
         :raises TimedOut: if it is not known in time that it is over; it will be, if the network stays open.
         :raises TakenOver: if another client reads it by now: it is not over.
         """
+        check_timeout(timeout)
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         self._end(Closed("the subscription was ended"), for_good=True)
@@ -245,6 +246,7 @@ class Subscription:
         Of an item's pubend everything up to it is consumed; of a token's all; without either, all that was taken.
 
         :raises TimedOut: if it is not known in time.
+        :raises InvalidOption: if it is neither an item nor a token, or the subscription has no name.
         """
         await self.commit_places(
             self._shelf.pop_moved() if upto is None else self._shelf.places_of(upto), timeout
@@ -252,6 +254,7 @@ class Subscription:
 
     async def commit_places(self, places: Mapping[str, Tick], timeout: float | None) -> None:
         """The same for places, by pubend."""
+        check_timeout(timeout)
         if self.durable is None:
             raise InvalidOption("durable", "has no name; only a durable subscription is kept")
         if self._failure is not None:

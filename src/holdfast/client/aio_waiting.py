@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from holdfast.client.errors import TimedOut
+from holdfast.client.options import check_timeout
 
 __all__ = ["DEFAULT_TIMEOUT", "Waiters"]
 
@@ -51,9 +52,11 @@ class Waiters:
         ``asked`` is the caller's timeout, where a part of it has passed.
 
         :raises TimedOut: if it does not in time.
+        :raises InvalidOption: if the timeout is no time.
         """
         if holds():
             return
+        check_timeout(timeout)
         try:
             async with asyncio.timeout(timeout):
                 while not holds():

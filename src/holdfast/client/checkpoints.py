@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from holdfast.client.databases import Database, PostgresDatabase, SqliteDatabase
-from holdfast.client.errors import TakenOver
+from holdfast.client.errors import InvalidOption, TakenOver
+from holdfast.client.options import check_name
 from holdfast.streams.checkpoint_token import Token
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Checkpoint:
     """One token, by its name, in the table ``holdfast_checkpoints``."""
 
     def __init__(self, database: Database, name: str) -> None:
+        check_name("name", name)
         self.name = name
         self._database = database
         self._program = uuid4().hex
@@ -62,6 +64,8 @@ class Checkpoint:
 
         :raises TakenOver: if another program has loaded it since. Nothing of the transaction may stay then.
         """
+        if not isinstance(token, Token):
+            raise InvalidOption("token", f"is {token!r}; expected a Token")
         if not self._is_loaded:
             self._take_over()  # each time: it goes with the caller's transaction if that fails
         if not self._database.run(_SAVE, str(token), self.name, self._program):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import inf
+from sys import float_info
 from typing import Final, Literal
 
 from holdfast.client.errors import InvalidOption
@@ -14,7 +16,16 @@ from holdfast.messages.subscriptions import Partition
 from holdfast.messages.ticks import ORIGIN, Tick
 from holdfast.streams.checkpoint_token import Token
 
-__all__ = ["BUFFER_MAX", "Acknowledging", "OnGap", "OnUpgrade", "Options", "Start", "check_name"]
+__all__ = [
+    "BUFFER_MAX",
+    "Acknowledging",
+    "OnGap",
+    "OnUpgrade",
+    "Options",
+    "Start",
+    "check_name",
+    "check_timeout",
+]
 
 BUFFER_MAX: Final = 1_000_000
 
@@ -61,6 +72,9 @@ class Options:
         if self.acknowledge == "auto" and self.durable is None:
             raise InvalidOption("acknowledge", "'auto' is for durable subscriptions; give it a name")
         _ = self.start_tick  # which refuses what is no start
+        if self.on_upgrade is not None and not callable(self.on_upgrade):
+            raise InvalidOption("on_upgrade", f"is {self.on_upgrade!r}; expected something to call")
+        check_timeout(self.timeout)
 
     @property
     def start_tick(self) -> Tick | None:
@@ -96,3 +110,14 @@ def check_name(option: str, name: str) -> None:
         raise InvalidOption(option, error.problem) from None
     if not made.publisher:
         raise InvalidOption(option, "is empty")
+
+
+def check_timeout(timeout: object) -> None:
+    """See that something can be waited for so long.
+
+    :raises InvalidOption: if that is no time.
+    """
+    if timeout is None:
+        return
+    if not isinstance(timeout, int | float) or not (abs(timeout) <= float_info.max or abs(timeout) == inf):
+        raise InvalidOption("timeout", f"is {timeout!r}; expected seconds, or None to wait for ever")

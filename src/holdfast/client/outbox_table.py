@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.client.databases import Database, PostgresDatabase, SqliteDatabase
 from holdfast.client.errors import BadEvent, InvalidOption, Refused, Unknown
+from holdfast.client.options import check_name
 from holdfast.events.event import make_event
 from holdfast.events.packed import pack, unpack
 from holdfast.events.value import Value
@@ -57,6 +58,7 @@ class OutboxTable:
     """One publisher's events, in the table ``holdfast_outbox``."""
 
     def __init__(self, database: Database, name: str) -> None:
+        check_name("name", name)
         self.name = name
         self._database = database
         self._bad: dict[int, BadEvent] = {}  #: by number, until they are discarded

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.client.effect import Delivered, Stretch
-from holdfast.client.errors import GapFound
+from holdfast.client.errors import GapFound, InvalidOption
 from holdfast.client.item import Gap, Item, LoggedEvent, Silence, TaggedEvent
 from holdfast.events.event import Event
 from holdfast.events.packed import unpack
@@ -91,13 +91,18 @@ class Shelf:
         return moved
 
     def places_of(self, upto: Item | Token) -> dict[str, Tick]:
-        """What is consumed with an item, of its pubend, or with a token; nothing of what is not logged."""
+        """What is consumed with an item, of its pubend, or with a token; nothing of what is not logged.
+
+        :raises InvalidOption: if it is neither.
+        """
         if isinstance(upto, Token):
             places = {pubend: place.tick for pubend, place in upto.items()}
         elif isinstance(upto, Event):
             places = {upto.pubend: upto.tick} if isinstance(upto, LoggedEvent) else {}
-        else:
+        elif isinstance(upto, Gap | Silence):
             places = {upto.pubend: upto.upto}
+        else:
+            raise InvalidOption("upto", f"is {upto!r}; expected an item or a Token")
         return {pubend: tick for pubend, tick in places.items() if pubend in self._places}
 
     # Arriving

@@ -17,7 +17,7 @@ from holdfast.client.aio_committing import EVERY_SECONDS
 from holdfast.client.aio_waiting import DEFAULT_TIMEOUT
 from holdfast.client.errors import TimedOut
 from holdfast.client.item import Item
-from holdfast.client.options import Options
+from holdfast.client.options import Options, check_timeout
 from holdfast.client.shelf import Entry, Shelf
 from holdfast.client.sync_thread import LoopThread
 from holdfast.messages.subscriptions import Partition
@@ -93,6 +93,7 @@ class Subscription:
             yield self.get_batch(None)
 
     def _take(self, take: Callable[[Shelf], Taken], timeout: float | None) -> Taken:
+        check_timeout(timeout)
         until = None if timeout is None else time.monotonic() + timeout
         if self._is_auto:
             self._ask()
@@ -106,7 +107,9 @@ class Subscription:
     def _fetch(self, until: float | None, timeout: float | None) -> None:
         """Fetch what has arrived, unless another thread has done so meanwhile."""
         wait = None if until is None else until - time.monotonic()
-        if not self._fetching.acquire(timeout=-1 if wait is None else max(0.0, wait)):
+        if not self._fetching.acquire(
+            timeout=-1 if wait is None else min(max(0.0, wait), threading.TIMEOUT_MAX)
+        ):
             raise TimedOut(f"nothing within {timeout:g} s, while other threads waited too")
         try:
             if not self._shelf:

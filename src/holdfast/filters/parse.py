@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from holdfast.errors import FilterError
-from holdfast.events.value import shown
+from holdfast.events.value import kind_of, shown
 from holdfast.filters.cost import filter_cost
 from holdfast.filters.expression import (
     Arithmetic,
@@ -79,6 +79,8 @@ def parse_filter(text: str, limits: FilterLimits = DEFAULT_LIMITS) -> Filter:
 
     :raises FilterError: if it is malformed, outside the language or over a cap; nothing else is ever raised.
     """
+    if not isinstance(text, str):
+        raise FilterError(f"the filter is {kind_of(text)}", text="", offset=0, expected="text")
     if len(text) > limits.text_chars:
         problem = f"the filter has {len(text)} characters"
         raise FilterError(

@@ -16,6 +16,7 @@ import msgspec
 from google_crc32c import value as crc32c
 
 from holdfast.errors import CallersFault
+from holdfast.events.value import kind_of
 
 __all__ = ["InvalidToken", "Place", "Token"]
 
@@ -45,6 +46,8 @@ class Token(Mapping[str, Place]):
     __slots__ = ("_hash", "_places")
 
     def __init__(self, places: Mapping[str, Place] | None = None) -> None:
+        if places is not None and not isinstance(places, Mapping):
+            raise InvalidToken(f"a token is made of places, not of {kind_of(places)}; Token.parse reads one")
         self._places = dict(sorted((places or {}).items()))
         self._hash = hash(tuple(self._places.items()))
 
@@ -85,6 +88,8 @@ class Token(Mapping[str, Place]):
 
         :raises InvalidToken: if it is none.
         """
+        if not isinstance(text, str):
+            raise InvalidToken(f"a token is read from text, not from {kind_of(text)}")
         if len(text) > TEXT_MAX:
             raise InvalidToken(f"a token has at most {TEXT_MAX} characters, this has {len(text)}")
         if not text.startswith(PREFIX):
