@@ -126,11 +126,11 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
     ("where", "what", "broken", "seed", "kind", "problem"),
     [
         (Wishes, "oust", nothing, 4, PLAIN, "do not end"),
-        (Endings, "owe", nothing, 4, PLAIN, "left over|long before"),
+        (Endings, "owe", nothing, 5, PLAIN, "left over|long before"),
         (Greeting, "stands", nowhere, 0, PLAIN, "Gap|long before|committed"),
         (Readers, "_elsewhere", none, 7, PLAIN, "were not read"),
         (Endings, "_say", moved, 8520, FAULTY, "nobody reads"),
-        (moving, "joined", farthest, 92, FAULTY, "nobody reads"),
+        (moving, "joined", farthest, 27, FAULTY, "nobody reads"),
         (moving, "had", since_it_came, 1205, SEVERAL, "nobody reads"),
         (Moving, "_merge", unasked, 30, FAULTY, "nobody reads"),
         (Seat, "is_after", never, 5740, FAULTY, "Gap"),
