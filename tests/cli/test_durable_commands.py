@@ -110,6 +110,9 @@ def test_a_durable_subscription_through_its_life(
     assert "One log holds" in operator.words("status", "--over", "0.1")
 
     assert operator.data("subscription", "seek", "audit", "earliest")[0] == 0
+    (place,) = operator.data("subscription", "show", "audit")[1]["places"]
+    assert 0 < place["acknowledged"] < receipts[0]["tick"]
+    assert place["behind_seconds"] > 0, "all there is"
     assert [each["attributes"]["i"] for each in sub(network, "--count", "3")[1]] == [1, 2, 3]
     assert operator.data("subscription", "rm", "keeper") == (0, {"name": "keeper", "ended_at": ["b2"]})
     assert [each["name"] for each in operator.data("subscription", "ls")[1]["subscriptions"]] == ["audit"]

@@ -57,7 +57,8 @@ def page(*pubends: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def hosted(*names: str, **changes: Any) -> dict[str, Any]:
     pinned = [{"name": name, "away_since": CLOCK - 2 * HOUR} for name in names]
-    return {"pubend": "orders@b1/0", "reached": True, "problem": None, "pinned_by": pinned, **changes}
+    known = {"pubend": "orders@b1/0", "reached": True, "problem": None, "readers": 1}
+    return {**known, "pinned_by": pinned, **changes}
 
 
 def test_who_pins_a_log_is_found_at_the_broker_it_waits_for() -> None:
@@ -103,6 +104,11 @@ def test_what_was_given_up_is_not_kept_for_anybody() -> None:
 )
 def test_a_disk_that_refuses_is_a_problem(said: dict[str, Any], problem: tuple[str, str]) -> None:
     assert list(DurableView({"b1": said}).problems()) == [problem]
+
+
+def test_a_log_that_nobody_reads_any_more_need_not_be_reached() -> None:
+    """A subscription has moved on, and the log is being told so."""
+    assert list(DurableView({"b2": page(hosted=[hosted(reached=False, readers=0)])}).lines()) == []
 
 
 def test_gaps_and_unreached_logs_are_told() -> None:

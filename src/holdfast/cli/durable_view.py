@@ -138,7 +138,7 @@ class DurableView:
                 f" {listed([str(pin) for pin in log.pins]) or 'nobody that is known'}."
             )
         for name, page in self._pages.items():
-            away = [each for each in page["hosted"] if not each["reached"]]
+            away = [each for each in page["hosted"] if each["readers"] and not each["reached"]]
             if away:
                 yield f"{name} does not reach {listed([each['pubend'] for each in away])}: its subscribers wait."
             for each in page["elsewhere"]:

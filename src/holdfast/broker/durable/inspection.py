@@ -157,7 +157,7 @@ def _place(reader: Reader, course: Course) -> dict[str, Any]:
     place = {"pubend": course.pubend, "incarnation": course.hosted.incarnation, "known": known}
     if constream is None or reader.number not in constream:
         return {**place, "state": "waiting", "acknowledged": ORIGIN, "told": ORIGIN}
-    acknowledged = constream.released_by(reader.number)
+    acknowledged = max(constream.released_by(reader.number), course.hosted.created)
     told = reader.told.get(course.pubend, acknowledged)
     state = "catching up" if reader.number in course.hosted.catchups else "current"
     if reader.port is None:
