@@ -6,7 +6,9 @@ confirmed, or end what they read. With ``--faults`` brokers crash and freeze and
 with ``--several`` clients know several brokers, and go to the next when they lose one; with ``--narrow`` there are few
 brokers, one name, little time and slow links, and more is ended, so that the same things meet in many orders. With
 ``--skewed`` a broker's clock is wrong. With ``--alone`` nobody comes under a name while it is read: then nobody is
-ousted, whatever breaks. ``tests/real_names.py`` is the same on real processes.
+ousted, whatever breaks. With ``--released`` there are several logs, with silence in them, that are released while it
+runs; with ``--removed`` an operator removes subscriptions by their names, at any broker that has them, or had them.
+``tests/real_names.py`` is the same on real processes.
 
 Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
 somebody, by each in order; nobody waits for ever; and when everything is over no broker keeps any of it. Where all
@@ -21,19 +23,22 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
+from itertools import count
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import holdfast
 from holdfast import memory
+from holdfast.broker.broker import Broker
+from holdfast.broker.durable import own
+from holdfast.broker.input import End, Operate
 from holdfast.client.aio import Connecting
 from holdfast.client.item import Gap, LoggedEvent
-from holdfast.messages.subscriptions import Partition
+from names_publisher import MATCHING, Publisher
 
 STREAMS = {"orders": ("orders/#", "durable")}
 TREES: tuple[dict[str, str | None], ...] = (
@@ -47,6 +52,9 @@ WIDE_S, NARROW_S = 12.0, 4.0  #: so long things happen
 SKEW_S = 0.7  #: a clock may be wrong
 HISTORY_S = 8.0  #: a broker where nobody reads goes on from what it heard last, for some seconds
 KEPT_S = 10.0  #: so long an event is kept for whoever its log has not heard of
+KEPT_RELEASED_S = 1.0  #: and where logs are to be released while it runs
+PUBLISHERS_MAX = 4
+REMOVAL_S = 0.1  #: who comes sooner after a removal may have come before it
 
 
 class Broken(AssertionError):
@@ -69,7 +77,7 @@ class World(Protocol):
         """A client of one of these."""
 
     def kept(self, broker: str) -> int:
-        """How many durable subscriptions a broker keeps."""
+        """How many durable subscriptions a broker keeps, and how many ends others have not heard of."""
 
     async def turn(self) -> None:
         """Others have a turn."""
@@ -95,6 +103,12 @@ class World(Protocol):
     def heal(self, a: str, b: str) -> None:
         """They do again."""
 
+    def has(self, broker: str, name: str) -> bool:
+        """Whether a broker that is up has a durable subscription, or had it and has not heard where it is now."""
+
+    def remove(self, broker: str, name: str) -> None:
+        """An operator there ends one that it has."""
+
 
 class InMemory:
     """A network in this process, in its own time."""
@@ -111,6 +125,7 @@ class InMemory:
         self.crash, self.restart = net.crash, net.restart
         self.freeze, self.unfreeze = net.freeze, net.unfreeze
         self.cut, self.heal = net.cut, net.heal
+        self._tickets = count(1)
 
     @property
     def now(self) -> float:
@@ -121,7 +136,18 @@ class InMemory:
 
     def kept(self, broker: str) -> int:
         kept = self._net.status(broker)["durable"]["subscriptions"]
-        return int(kept["here"] + kept["away"])
+        return int(kept["here"] + kept["away"] + kept["ending"])
+
+    def has(self, broker: str, name: str) -> bool:
+        self._net.run()
+        core = self._net._world.nodes[broker].core  # a status has no names
+        if core is None:
+            return False
+        plane = cast(Broker, core).durable
+        return plane is not None and name in plane.readers.durable
+
+    def remove(self, broker: str, name: str) -> None:
+        self._net.submit(broker, Operate(next(self._tickets), End(name)))
 
     async def turn(self) -> None:
         await asyncio.sleep(0)
@@ -132,22 +158,27 @@ class InMemory:
         self._net.advance(STEP_S)
 
 
+Numbers = Mapping[str, int]  #: of events, by their publishers
+
+
 @dataclass
 class Subscription:
     """What is promised under a name, from when it is asked for until it is ended."""
 
-    asked_after: int  #: the last event accepted a while before
+    asked_after: Numbers  #: the last events accepted a while before
     is_raced: bool = False  #: several began it at once, at several brokers: for a moment all of them have it
-    owed_after: int | None = None  #: the last event published before it was confirmed
-    was_cut_off: bool = (
-        False  #: and then its broker could not reach the log: nothing was owed from there, for now
-    )
-    read: set[int] = field(default_factory=set)  #: by anybody
-    committed: int = 0  #: and committed, by those who have left
+    owed_after: Numbers | None = None  #: the last events published before it was confirmed
+    #: and logs that its broker could not reach then: nothing was owed from there, for now
+    cut_off: frozenset[str] = frozenset()
+    read: set[tuple[str, int]] = field(default_factory=set)  #: by anybody
+    committed: dict[str, int] = field(default_factory=dict)  #: and committed, by those who have left
+    is_removed: bool = False  #: nothing is owed any more to those who have come until then
 
-    def missing(self, upto: int) -> list[int]:
+    def missing(self, publisher: Publisher, upto: int) -> Sequence[int]:
         """What is owed and was not read."""
-        return [n for n in range((self.owed_after or upto) + 1, upto + 1) if n not in self.read]
+        if self.owed_after is None or self.is_removed:
+            return []
+        return publisher.missing(self.owed_after.get(publisher.name, 0), upto, self.read)
 
 
 @dataclass
@@ -158,16 +189,18 @@ class Session:
     name: str
     broker: str
     of: Subscription
-    begins_after: int  #: what was committed when it came
+    begins_after: Numbers  #: what was committed when it came
     has_rivals: bool = False  #: there were others when it came
     is_in: bool = False
-    had_gap: bool = False
     is_over: bool = False
     is_to_leave: bool = False
     is_to_end: bool = False
     is_ended: bool = False
-    got: list[int] = field(default_factory=list)
-    committed: int = 0
+    got: dict[str, int] = field(default_factory=dict)  #: the last event of each publisher
+    had_gap: set[str] = field(
+        default_factory=set
+    )  #: after that, or before: something of these may be missing
+    committed: dict[str, int] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
     waits: asyncio.Future[Any] | None = None
 
@@ -181,6 +214,13 @@ class Kind:
     narrow: bool = False
     skewed: bool = False  #: a broker's clock is wrong
     alone: bool = False  #: nobody comes under a name while it is read
+    released: bool = False  #: several logs, with silence in them, that are released while it runs
+    removed: bool = False  #: an operator removes some by their names
+
+    @property
+    def kept_s(self) -> float:
+        """So long an event is kept for whoever its log has not heard of."""
+        return KEPT_RELEASED_S if self.released else KEPT_S
 
     @classmethod
     def of(cls, options: Sequence[str]) -> Kind:
@@ -199,11 +239,13 @@ class Names:
         #: Brokers may not have heard of each other.
         self.is_troubled = kind.with_faults and len(world.brokers) > 1
         self.troubled: dict[str, None] = {}  #: brokers that are down or frozen
-        self.published = self.accepted = 0
-        self.accepted_at: list[float] = []
-        self.receipts: list[holdfast.Receipt] = []
+        self.publishers: list[Publisher] = []
+        self.publishing: list[asyncio.Task[None]] = []
         self.subscriptions: dict[str, Subscription] = {}
         self.sessions: list[Session] = []
+        self.removed_until: dict[
+            str, float
+        ] = {}  #: nobody comes before: whether it came after the removal is not clear
         self.names = ["n0"] if kind.narrow else [f"n{i}" for i in range(self.rng.randint(1, 3))]
         self.failures: list[BaseException] = []
         self.is_over = False
@@ -211,16 +253,16 @@ class Names:
     # Everybody, at once
 
     async def run(self) -> Counter[str]:
-        publishing = asyncio.create_task(self._publish())
+        self._start_publisher()
         try:
             await self._act()
             await self._heal()
-            await self._part(publishing)
+            await self._part()
             await self._end_all()
         finally:
-            await self._close([publishing, *(each.task for each in self.sessions if each.task)])
+            await self._close([*self.publishing, *(each.task for each in self.sessions if each.task)])
         self.counts["runs"] += 1
-        self.counts["events"] += self.accepted
+        self.counts["events"] += sum(each.accepted for each in self.publishers)
         return self.counts
 
     async def _close(self, tasks: list[asyncio.Task[None]]) -> None:
@@ -246,25 +288,11 @@ class Names:
                 raise Broken(f"{what()}, {self.world.patience:g} s after everything was well again")
             await self._pass(0.2)
 
-    async def _publish(self) -> None:
-        broker = self.rng.choice(self.world.brokers)
-        pause = self.rng.choice((0.02, 0.1))
-        async with self.world.connect([broker], "p") as p:
-            n = 0
-            while not self.is_over:
-                n += 1
-                self.published = n
-                receipt = await p.publish("orders/eu", {"n": n}, n=n, timeout=self.world.patience)
-                self.receipts.append(receipt)
-                self.accepted = n
-                self.accepted_at.append(self.world.now)
-                await self._sleep(pause)
-
-    async def _sleep(self, seconds: float) -> None:
-        """In the world's time, which ``_pass`` lets pass."""
-        until = self.world.now + seconds
-        while self.world.now < until:
-            await self.world.turn()
+    def _start_publisher(self) -> None:
+        name = f"p{len(self.publishers) or ''}"
+        publisher = Publisher(name, self.world, self.rng, has_silence=self.kind.released)
+        self.publishers.append(publisher)
+        self.publishing.append(asyncio.create_task(publisher.publish(lambda: self.is_over)))
 
     # What happens
 
@@ -278,6 +306,12 @@ class Names:
 
     def _act_once(self) -> None:
         here = [each for each in self.sessions if not each.is_over]
+        if self.kind.released and len(self.publishers) < PUBLISHERS_MAX and self.rng.random() < 0.05:
+            self._start_publisher()
+            return
+        if self.kind.removed and self.rng.random() < 0.12:
+            self._remove(self.rng.choice(self.names))
+            return
         draw = self.rng.random()
         if self.kind.with_faults and draw < (0.85 if self.kind.alone else 0.15):
             self._trouble()
@@ -297,9 +331,11 @@ class Names:
             return None  # whether it is the old one or a new one nobody could say
         if self.kind.alone and any(each.name == name and not each.is_over for each in self.sessions):
             return None
+        if self.world.now < self.removed_until.get(name, 0.0):
+            return None
         of = self.subscriptions.setdefault(name, Subscription(self._accepted_before(HISTORY_S)))
         broker = self.rng.choice(self.world.brokers)
-        session = Session(f"c{len(self.sessions)}", name, broker, of, of.committed)
+        session = Session(f"c{len(self.sessions)}", name, broker, of, dict(of.committed))
         others = [each for each in self.sessions if each.of is of and not each.is_over]
         session.has_rivals = bool(others)
         if of.owed_after is None and any(each.broker != session.broker for each in others):
@@ -310,8 +346,27 @@ class Names:
         self.counts["sessions"] += 1
         return session
 
-    def _accepted_before(self, seconds: float) -> int:
-        return bisect(self.accepted_at, self.world.now - seconds)
+    def _accepted_before(self, seconds: float) -> Numbers:
+        return {each.name: each.accepted_before(self.world.now - seconds) for each in self.publishers}
+
+    def _remove(self, name: str) -> None:
+        """An operator does; brokers that are down or frozen hear of it late, and so may who reads it there."""
+        up = [each for each in self.world.brokers if not {each, f"{each}?"} & self.troubled.keys()]
+        brokers = [each for each in up if self.world.has(each, name)]
+        if not brokers:
+            return
+        self.world.remove(self.rng.choice(brokers), name)
+        self.counts["removed"] += 1
+        self.removed_until[name] = self.world.now + REMOVAL_S + (SKEW_S if self.kind.skewed else 0.0)
+        if name in self.subscriptions:
+            self.subscriptions[name].is_removed = True
+            self._forget_removed(name)
+
+    def _forget_removed(self, name: str) -> None:
+        """Once nobody is there any more who came before, or may have: who comes now asks for another."""
+        of = self.subscriptions.get(name)
+        if of is not None and of.is_removed and all(each.is_over for each in self.sessions if each.of is of):
+            del self.subscriptions[name]
 
     def _leave(self, session: Session) -> None:
         session.is_to_leave = True
@@ -363,6 +418,8 @@ class Names:
                 raise
         except holdfast.TakenOver as taken:
             self.counts["ousted"] += 1
+            if session.of.is_removed and "ended" in str(taken):
+                return
             later = self.sessions[self.sessions.index(session) + 1 :]
             has_come = session.has_rivals or any(each.name == session.name for each in later)
             if not has_come and "begun" not in str(taken):
@@ -376,21 +433,25 @@ class Names:
 
     def _over(self, session: Session) -> None:
         session.is_over = True
-        if session.is_ended:
-            self.subscriptions.pop(session.name, None)
-        else:
-            session.of.committed = max(session.of.committed, session.committed)
+        of = session.of
+        if not session.is_ended:
+            for name, n in session.committed.items():
+                of.committed[name] = max(of.committed.get(name, 0), n)
+        elif self.subscriptions.get(session.name) is of:
+            del self.subscriptions[session.name]
+        self._forget_removed(session.name)
 
     async def _session(self, session: Session) -> None:
+        topics = MATCHING if self.kind.released else "orders/#"
         async with (
             self.world.connect(self._known_to(session), session.client) as client,
-            client.subscribe("orders/#", durable=session.name, timeout=self.world.patience) as items,
+            client.subscribe(topics, durable=session.name, timeout=self.world.patience) as items,
         ):
             session.is_in = True
             self.counts["confirmed"] += 1
             if session.of.owed_after is None:
-                session.of.owed_after = self.published
-                session.of.was_cut_off = self._is_told_of_log(items.partial)
+                session.of.owed_after = {each.name: each.published for each in self.publishers}
+                session.of.cut_off = frozenset(each for one in items.partial for each in one.fragment)
             while not session.is_to_leave and not session.is_to_end:
                 session.waits = asyncio.ensure_future(items.get())
                 try:
@@ -400,7 +461,7 @@ class Names:
                 self._take(session, item)
                 if session.got and self.rng.random() < 0.5:
                     await items.commit(item, timeout=self.world.patience)
-                    session.committed = session.got[-1]
+                    session.committed.update(self._got_from(session, item.pubend))
             if session.is_to_end:
                 await items.unsubscribe(timeout=self.world.patience)
                 session.is_ended = True
@@ -411,44 +472,54 @@ class Names:
         others = [each for each in self.world.brokers if each != session.broker] if self.kind.several else []
         return [session.broker, *others]
 
+    def _got_from(self, session: Session, pubend: str) -> Numbers:
+        there = [each.name for each in self.publishers if each.is_in(pubend)]
+        return {name: session.got[name] for name in there if name in session.got}
+
     def _take(self, session: Session, item: Any) -> None:
-        who = f"{session.name} at {session.broker}"
+        of, who = session.of, f"{session.name} at {session.broker}"
         if isinstance(item, Gap):
             if not self.is_troubled:
                 raise Broken(f"{who}: {item}")
-            session.had_gap = True
+            session.had_gap.update(each.name for each in self.publishers if each.is_in(item.pubend))
             self.counts["gaps"] += 1  # if somebody was owed what is in it, it will be missed
-            if session.of.was_cut_off:
-                session.of.read.update(self._forgotten(item))
+            if item.pubend in of.cut_off:
+                of.read.update(self._forgotten(item))
             return
         assert isinstance(item, LoggedEvent), item
-        of, n = session.of, item.n
+        publisher = next(each for each in self.publishers if each.name == item.publisher)
+        name, n = publisher.name, item.n
         self.counts["deliveries"] += 1
-        if session.got:
-            if n != session.got[-1] + 1 and not session.had_gap:
-                raise Broken(f"{who}: {n} after {session.got[-1]}")
-            session.had_gap = False
-        elif n <= session.begins_after and not (of.is_raced or self.is_troubled):
-            raise Broken(f"{who} begins with {n}, and {session.begins_after} was committed when it came")
-        elif n <= of.asked_after and not self.kind.with_faults:
-            raise Broken(
-                f"{who} begins with {n}, and {of.asked_after} was accepted long before anybody asked"
-            )
-        elif not self.kind.with_faults and of.missing(n - 1):
-            raise Broken(f"{who} begins with {n}, and {of.missing(n - 1)} were not read")
-        session.got.append(n)
-        of.read.add(n)
+        if name in session.got:
+            got = session.got[name]
+            if n <= got or (n != publisher.next_after(got) and name not in session.had_gap):
+                raise Broken(f"{who}: {n} after {got} of {name}")
+            session.had_gap.discard(name)
+        elif not of.is_removed:  # else it may be another by now
+            self._check_first(session, publisher, n)
+        session.got[name] = n
+        of.read.add((name, n))
 
-    def _is_told_of_log(self, partial: Sequence[Partition]) -> bool:
-        """Whether a confirmation names the log of what is published as one that could not be reached."""
-        logs = {receipt.pubend for receipt in self.receipts}
-        return any(logs.intersection(each.fragment) for each in partial)
+    def _check_first(self, session: Session, publisher: Publisher, n: int) -> None:
+        """What it reads first of a publisher."""
+        of, who = session.of, f"{session.name} at {session.broker} begins with {n} of {publisher.name}"
+        committed, asked_after = (
+            session.begins_after.get(publisher.name, 0),
+            of.asked_after.get(publisher.name, 0),
+        )
+        if n <= committed and not (of.is_raced or self.is_troubled):
+            raise Broken(f"{who}, and {committed} was committed when it came")
+        if n <= asked_after and not self.kind.with_faults:
+            raise Broken(f"{who}, and {asked_after} was accepted long before anybody asked")
+        if not self.kind.with_faults and of.missing(publisher, n - 1):
+            raise Broken(f"{who}, and {of.missing(publisher, n - 1)} were not read")
 
-    def _forgotten(self, gap: Gap) -> Iterator[int]:
+    def _forgotten(self, gap: Gap) -> Iterator[tuple[str, int]]:
         """What a gap tells of that was so old that its log had to forget it."""
-        for n in range(1, self._accepted_before(KEPT_S) + 1):
-            if gap.after < self.receipts[n - 1].tick <= gap.upto:
-                yield n
+        old = self._accepted_before(self.kind.kept_s)
+        for publisher in self.publishers:
+            for n in publisher.told_of(gap, old[publisher.name]):
+                yield publisher.name, n
 
     # The end
 
@@ -456,15 +527,16 @@ class Names:
         self._mend()
         await self._pass(1.0)
 
-    async def _part(self, publishing: asyncio.Task[None]) -> None:
+    async def _part(self) -> None:
         """Everybody leaves, whatever they wait for."""
         for each in self.sessions:
             if not each.is_over and not each.is_to_end:
                 self._leave(each)
         await self._until(lambda: all(each.is_over for each in self.sessions), self._waiting)
         self.is_over = True
-        await self._until(publishing.done, lambda: "the publisher waits")
-        publishing.result()
+        for publishing in self.publishing:
+            await self._until(publishing.done, lambda: "a publisher waits")
+            publishing.result()
 
     def _waiting(self) -> str:
         waiting = [(each.name, each.broker, each.is_in) for each in self.sessions if not each.is_over]
@@ -483,8 +555,8 @@ class Names:
         of, where = session.of, f"{name} at {session.broker}"
         await self._until(lambda: session.is_in or session.is_over, lambda: f"{where} is not confirmed")
         await self._until(
-            lambda: session.is_over or not of.missing(self.accepted),
-            lambda: f"of {where} nobody reads {of.missing(self.accepted)} of {self.accepted}",
+            lambda: session.is_over or not any(self._missing(of).values()),
+            lambda: f"of {where} nobody reads {self._missing(of)}",
         )
         session.is_to_end = True
         self._wake(session)
@@ -494,11 +566,26 @@ class Names:
                 raise Broken(f"{where} was ousted, and nobody else came")
             await self._end(name)
 
+    def _missing(self, of: Subscription) -> Mapping[str, Sequence[int]]:
+        missing = {each.name: of.missing(each, each.accepted) for each in self.publishers}
+        return {name: numbers for name, numbers in missing.items() if numbers}
+
     def _left(self) -> Iterator[str]:
         for broker in self.world.brokers:
             kept = self.world.kept(broker)
             if kept:
                 yield f"{kept} at {broker}"
+
+
+@contextmanager
+def keeping(seconds: float) -> Iterator[None]:
+    """Logs keep so long what everybody has had."""
+    before = own.KEEP
+    setattr(own, "KEEP", round(seconds * 1_000_000))  # noqa: B010 - it is final, but for this
+    try:
+        yield
+    finally:
+        setattr(own, "KEEP", before)  # noqa: B010
 
 
 def run_seed(seed: int, kind: Kind) -> Counter[str]:
@@ -509,9 +596,12 @@ def run_seed(seed: int, kind: Kind) -> Counter[str]:
     rng = Random(seed)
     tree = rng.choice(TREES[1:3] if kind.narrow else TREES)
     delay = rng.choice((0.0, 0.001, 0.02, 0.15) if kind.narrow else (0.0, 0.001, 0.02))
-    with memory.Network(
-        f"names-{seed}", tree=tree, streams=STREAMS, stepped=True, seed=seed, delay=delay
-    ) as net:
+    with (
+        keeping(kind.kept_s),
+        memory.Network(
+            f"names-{seed}", tree=tree, streams=STREAMS, stepped=True, seed=seed, delay=delay
+        ) as net,
+    ):
         if kind.skewed:
             net.shift_clock(rng.choice(net.brokers), rng.choice((-SKEW_S, SKEW_S)))
         world = InMemory(net, tree, lasts=NARROW_S if kind.narrow else WIDE_S)
@@ -520,9 +610,9 @@ def run_seed(seed: int, kind: Kind) -> Counter[str]:
 
 def main(arguments: list[str]) -> int:
     options = [each for each in arguments if each.startswith("--")]
-    count, chunk = (int(each) for each in arguments if each not in options)
+    size, chunk = (int(each) for each in arguments if each not in options)
     counts: Counter[str] = Counter()
-    for seed in range(chunk * count, (chunk + 1) * count):
+    for seed in range(chunk * size, (chunk + 1) * size):
         try:
             counts += run_seed(seed, Kind.of(options))
         except BaseException:  # whatever it is, with its seed

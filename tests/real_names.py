@@ -60,7 +60,7 @@ class Real:
 
     def kept(self, broker: str) -> int:
         kept = self._brokers.status(broker)["durable"]["subscriptions"]
-        return int(kept["here"] + kept["away"])
+        return int(kept["here"] + kept["away"] + kept["ending"])
 
     async def turn(self) -> None:
         await asyncio.sleep(STEP_S)
@@ -91,6 +91,12 @@ class Real:
 
     def heal(self, a: str, b: str) -> None:
         raise AssertionError("there are no links to be cut")
+
+    def has(self, broker: str, name: str) -> bool:
+        raise AssertionError("there is no operator")
+
+    def remove(self, broker: str, name: str) -> None:
+        raise AssertionError("there is no operator")
 
 
 class RealNames(Names):
