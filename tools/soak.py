@@ -177,6 +177,13 @@ def everything() -> list[Soaked]:
         Soaked(
             "and where nobody else comes: nobody is ousted", f"{names} --faults --several --alone", 4_000, 80
         ),
+        Soaked("and of several logs, released meanwhile: the same", f"{names} --released", 2_000, 40),
+        Soaked("and with faults", f"{names} --faults --several --released", 2_000, 40),
+        Soaked(
+            "and where an operator removes some: what comes after is whole", f"{names} --removed", 2_000, 40
+        ),
+        Soaked("and with faults", f"{names} --faults --several --removed", 2_000, 40),
+        Soaked("and all of that", f"{names} --faults --several --released --removed", 2_000, 40),
         Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),
         Soaked("and with faults: nothing that was owed is missing", f"{logged} --lake --faults", 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),
