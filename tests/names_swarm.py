@@ -196,6 +196,7 @@ class Session:
     is_to_leave: bool = False
     is_to_end: bool = False
     is_ended: bool = False
+    was_joined: bool = False  #: another broker had begun it, too, and there it goes on
     got: dict[str, int] = field(default_factory=dict)  #: the last event of each publisher
     had_gap: set[str] = field(
         default_factory=set
@@ -418,11 +419,12 @@ class Names:
                 raise
         except holdfast.TakenOver as taken:
             self.counts["ousted"] += 1
+            session.was_joined = "begun" in str(taken)
             if session.of.is_removed and "ended" in str(taken):
                 return
             later = self.sessions[self.sessions.index(session) + 1 :]
             has_come = session.has_rivals or any(each.name == session.name for each in later)
-            if not has_come and "begun" not in str(taken):
+            if not has_come and not session.was_joined:
                 self.failures.append(Broken(f"{session.name} at {session.broker}: nobody came, but {taken}"))
         except holdfast.Refused as refused:
             if not self.kind.with_faults or "does not answer" not in str(refused):
@@ -562,7 +564,7 @@ class Names:
         self._wake(session)
         await self._until(lambda: session.is_over, lambda: f"{where} cannot be ended")
         if not session.is_ended:
-            if not self.kind.with_faults:
+            if not self.kind.with_faults and not session.was_joined:
                 raise Broken(f"{where} was ousted, and nobody else came")
             await self._end(name)
 

@@ -18,7 +18,7 @@ from holdfast.broker.durable.records import EndedRow
 from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
 from holdfast.messages.durable import Fetched, Moved, Stand
-from holdfast.messages.subscriptions import Seat
+from holdfast.messages.subscriptions import NO_SEAT, Seat
 from names_swarm import Broken, Kind, run_seed
 from swarm_time import for_seconds
 
@@ -30,12 +30,15 @@ NARROW = Kind(with_faults=True, narrow=True)
 SKEWED = Kind(with_faults=True, narrow=True, skewed=True)
 SEVERAL = Kind(with_faults=True, several=True)
 ALONE = Kind(with_faults=True, several=True, alone=True)
+RELEASED = Kind(released=True)
+REMOVED = Kind(narrow=True, released=True, removed=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
 #: from before it had moved; who went on after an interruption with one of two, or when another had come; what was
 #: ended at one broker, and then begun anew at another that had not heard so; who was ousted by where it had been;
-#: what was asked for and had begun before anybody was told so.
+#: what was asked for and had begun before anybody was told so; what was left where it had been, and let go of before
+#: it was in place again where it went; where it had stood before an end, told to who came after that.
 ONCE_FAILED = (
     (1, PLAIN),
     (7, PLAIN),
@@ -64,11 +67,28 @@ ONCE_FAILED = (
     (1442, ALONE),
     (1643, ALONE),
     (3651, ALONE),
+    (153, RELEASED),
+    (218, RELEASED),
+    (83, REMOVED),
+    (236, REMOVED),
+    (997, REMOVED),
 )
 
 
 @pytest.mark.parametrize(
-    "kind", [PLAIN, FAULTY, SKEWED, ALONE, Kind(with_faults=True, several=True, narrow=True)]
+    "kind",
+    [
+        PLAIN,
+        FAULTY,
+        SKEWED,
+        ALONE,
+        Kind(with_faults=True, several=True, narrow=True),
+        RELEASED,
+        Kind(with_faults=True, several=True, released=True),
+        REMOVED,
+        Kind(with_faults=True, several=True, removed=True),
+        Kind(with_faults=True, several=True, released=True, removed=True),
+    ],
 )
 def test_no_seed_breaks_a_promise(kind: Kind) -> None:
     is_time_up = for_seconds(SECONDS, RUNS_MIN)
@@ -84,6 +104,8 @@ def test_what_failed_once_does_not_fail_again(seed: int, kind: Kind) -> None:
 
 
 # A broken broker is caught
+
+let_go = Readers._let_go
 
 
 def nothing(*_: Any, **__: Any) -> None:
@@ -114,6 +136,18 @@ def always(self: Seat, other: Seat) -> bool:
     return other.taken_on > 0
 
 
+def given_away(self: Readers, reader: Reader, reason: str) -> None:
+    let_go(self, reader, reason)
+    if reader.durable is not None and reason.startswith("another client reads"):
+        epoch = reader.durable.epoch
+        self.endings.owe(reader.name, sorted(reader.moved_from.keys() - reader.unmerged.keys()), epoch, epoch)
+
+
+def only_here(self: Readers, name: str, reason: str, seat: Seat = NO_SEAT) -> None:
+    if name in self.durable:
+        self._let_go(self.durable[name], reason)
+
+
 def unasked(self: Moving, reader: Reader, letter: Fetched) -> None:
     del reader.unmerged[letter.origin]
 
@@ -137,6 +171,9 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
         (Seat, "is_after", always, 1, FAULTY, "nobody came"),
         (Moving, "_stays", lambda *_: False, 207, ALONE, "nobody came"),
         (Hosting, "_on_reading", lambda *_: [], 0, PLAIN, "do not end"),
+        (Readers, "_let_go", given_away, 153, RELEASED, "Gap"),
+        (Wishes, "_is_over", lambda *_: False, 236, REMOVED, "Gap"),
+        (Readers, "end", only_here, 0, Kind(removed=True), "left over"),
     ],
 )
 def test_a_broken_broker_is_caught(
