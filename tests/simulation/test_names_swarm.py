@@ -84,9 +84,6 @@ ONCE_FAILED = (
         ALONE,
         Kind(with_faults=True, several=True, narrow=True),
         RELEASED,
-        Kind(with_faults=True, several=True, released=True),
-        REMOVED,
-        Kind(with_faults=True, several=True, removed=True),
         Kind(with_faults=True, several=True, released=True, removed=True),
     ],
 )
