@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,3 +54,17 @@ def test_everything_is_told_once_and_in_order(order: list[int], rejected: set[in
     assert told == sorted(set(told))
     assert told[-1:] == accepted[-1:]
     assert len(row) == 0
+
+
+def test_what_is_rejected_is_kept_no_longer_though_nothing_is_accepted_for_hours() -> None:
+    """A disk is full, and a publisher goes on."""
+    row = outbox()
+    for n in range(1, 1_001):
+        row.submit(submitted := numbered(n))
+        assert [heard for heard, _ in row.by_heard(row.due(submitted))] == [n - 1]
+        assert row.reject(n)
+        row.hear(n)
+    assert not row.reject(7)
+    assert len(pickle.dumps(row)) < 1_000
+    row.submit(numbered(1_001))
+    assert row.accept_each([1_001]) == 1_001

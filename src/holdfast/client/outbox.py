@@ -136,6 +136,9 @@ class Outbox:
         self._rejected.add(n)
         if n <= self._sent_upto:
             self._sent_bytes -= len(self._row[place].event)
+        row, rejected = self._row, self._rejected
+        while row and row[0].n in rejected:  # nothing may be accepted for hours
+            rejected.remove(row.popleft().n)
         return True
 
 
