@@ -198,9 +198,8 @@ class Session:
     is_ended: bool = False
     was_joined: bool = False  #: another broker had begun it, too, and there it goes on
     got: dict[str, int] = field(default_factory=dict)  #: the last event of each publisher
-    had_gap: set[str] = field(
-        default_factory=set
-    )  #: after that, or before: something of these may be missing
+    #: After that, or before: something of these may be missing.
+    had_gap: set[str] = field(default_factory=set)
     committed: dict[str, int] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
     waits: asyncio.Future[Any] | None = None

@@ -76,9 +76,8 @@ class Moving:
         readers, durable = self._plane.readers, letter.durable
         here, _ = readers.find(durable)
         is_awaited = here is not None and self._plane.wishes.waits_for(durable, letter.origin)
-        if (
-            durable in self._plane.wishes and not is_awaited
-        ):  # else it has lost what it was told, and both would wait
+        # Who is awaited here has lost what it was told: both would wait.
+        if durable in self._plane.wishes and not is_awaited:
             return  # it is about to be here; it will be asked again
         reader, places = readers.durable.get(durable), None
         if reader is not None:
@@ -182,9 +181,8 @@ class Moving:
         readers, broker = self._plane.readers, letter.origin
         claim, born = (letter.epoch, broker), (letter.born, letter.born_at)
         del reader.unmerged[broker]
-        is_another = (
-            born != reader.born
-        )  # else it is what has come here since; 0: its client said where it stood
+        # Else it is what has come here since; 0: its client said where it stood.
+        is_another = born != reader.born
         if letter.places is None or not is_another or reader.has_own_token:
             readers.places.save_reader(reader)
             readers.greeting.greet(reader)

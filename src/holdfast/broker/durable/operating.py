@@ -90,9 +90,8 @@ class Operating:
             return
         limit = self._plane.clock - self._expire_after
         for reader in list(self._plane.readers.durable.values()):
-            is_wanted = (
-                reader.is_held or reader.name in self._plane.wishes
-            )  # somebody has come, there or here
+            # Somebody has come, there or here.
+            is_wanted = reader.is_held or reader.name in self._plane.wishes
             if 0 < reader.away_since < limit and not is_wanted:
                 self._plane.readers.give_away(reader, "expired")
                 self._say("a durable subscription has expired: nobody has read it for too long", reader)

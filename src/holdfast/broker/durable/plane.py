@@ -123,9 +123,8 @@ class DurablePlane:
         self._effects: list[Any] = []
         self._dirty: dict[str, None] = {}  #: courses to be looked at
         self.now: Instant = 0
-        self.forgotten_at: Instant = -(
-            1 << 62
-        )  #: when a broker was forgotten last: what it has comes anew, if it does
+        #: When a broker was forgotten last: what it has comes anew, if it does.
+        self.forgotten_at: Instant = -(1 << 62)
         self._offset_ns = 0
         self._silence_at: Instant = 0
         self._report_at: Instant = 0
