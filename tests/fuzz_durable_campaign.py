@@ -43,6 +43,7 @@ sequencer = "b1"
 TOPICS = ("honest/fifo", "honest/total")
 FILTER = "honest/#"
 ROUND = 30
+SILENCE_S = PATIENCE_S  #: if a reader that is owed something is given nothing for so long, it is lost
 
 Event = tuple[str, str, int]  #: topic, publisher and number
 
@@ -58,7 +59,7 @@ class Reader:
         """The next events; a gap is a fault, and so is silence that lasts."""
         found: list[Event] = []
         while len(found) < count:
-            for item in await self._items.get_batch(PATIENCE_S):
+            for item in await self._items.get_batch(SILENCE_S):
                 assert not isinstance(item, holdfast.Gap), f"{self.name} is told of {item}"
                 assert isinstance(item, holdfast.LoggedEvent)
                 found.append((item.topic, item.publisher, item.n))

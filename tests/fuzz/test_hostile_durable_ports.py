@@ -35,7 +35,7 @@ SABOTAGE = {
 
 @pytest.mark.parametrize("fault", SABOTAGE)
 def test_a_campaign_catches_brokers_of_which_one(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz_durable_campaign.PATIENCE_S", 3.0)
+    monkeypatch.setattr("fuzz_durable_campaign.SILENCE_S", 3.0)
     code, expected = SABOTAGE[fault]
     with pytest.raises(AssertionError, match=expected) as caught:
         campaign(0.0, 1, sabotage=code)
