@@ -6,7 +6,7 @@ Either end of a move is the broker under test; the other is its neighbour left.
 from __future__ import annotations
 
 import pytest
-from durable_desk import FAR, OWN, Desk, admitted, shop, stands
+from durable_desk import FAR, OWN, Desk, admitted, items, shop, stands
 from durable_desk import at_left as at_two
 
 from by_hand import a_publication, publish
@@ -27,7 +27,7 @@ from holdfast.messages.durable import (
     Stand,
 )
 from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Subscribe, Unsubscribe
-from holdfast.messages.ticks import Start
+from holdfast.messages.ticks import ABSOLUTE, Start
 from holdfast.streams.storing import ChopMatches, Save
 
 EVENT = a_publication("q", 1)
@@ -282,6 +282,29 @@ def test_where_it_was_is_not_told_before_it_is_on_disk_here() -> None:
     desk.hold()
     desk.wait(3 * SECOND)
     assert desk.said(left, Moved) != []
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_was_said_of_a_pubend_that_has_not_admitted_us_is_kept_when_it_does(is_new: bool) -> None:
+    """Seed 376 of the swarm of names with --released --narrow: a gap where nothing had been."""
+    desk = Desk(["left"])
+    left = desk.meet("left", *(() if is_new else (FAR,)))
+    desk.reader(durable="mine")
+    if is_new:
+        desk.tell(left, "left", str(pubend_filter(FAR)))
+    desk.wait(3 * SECOND)
+    desk.say(left, Fetch("b", "left", "mine"))
+    said = desk.said(left, Fetched)[-1].places
+    assert said is not None
+    stand = said[FAR].released
+    assert desk.said(left, Admit)[-1].since == stand
+    begins = stand + 20
+    created = begins if is_new else stand - 10
+    desk.say(left, admitted(begins, created=created), Start(FAR, begins))
+    desk.say(left, items(FAR, ABSOLUTE, begins, [], begins + 1_000))
+    desk.wait(2 * SECOND)
+    reports = {(each.released, each.delivered) for each in desk.said(left, Report)}
+    assert reports == {(max(stand, created), begins + 1_000)}
 
 
 def test_a_subscription_is_kept_until_its_new_broker_has_it_and_then_forgotten_for_good() -> None:

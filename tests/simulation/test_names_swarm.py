@@ -31,6 +31,7 @@ SKEWED = Kind(with_faults=True, narrow=True, skewed=True)
 SEVERAL = Kind(with_faults=True, several=True)
 ALONE = Kind(with_faults=True, several=True, alone=True)
 RELEASED = Kind(released=True)
+CLOSE = Kind(narrow=True, released=True)
 REMOVED = Kind(narrow=True, released=True, removed=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
@@ -38,7 +39,8 @@ REMOVED = Kind(narrow=True, released=True, removed=True)
 #: from before it had moved; who went on after an interruption with one of two, or when another had come; what was
 #: ended at one broker, and then begun anew at another that had not heard so; who was ousted by where it had been;
 #: what was asked for and had begun before anybody was told so; what was left where it had been, and let go of before
-#: it was in place again where it went; where it had stood before an end, told to who came after that.
+#: it was in place again where it went; where it had stood before an end, told to who came after that; what another
+#: broker had been told of, and was given up by a log that came into being meanwhile.
 ONCE_FAILED = (
     (1, PLAIN),
     (7, PLAIN),
@@ -72,6 +74,8 @@ ONCE_FAILED = (
     (83, REMOVED),
     (236, REMOVED),
     (997, REMOVED),
+    (1284, REMOVED),
+    (376, CLOSE),
 )
 
 

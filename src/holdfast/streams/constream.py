@@ -96,6 +96,7 @@ class Constream:
         token: Tick | None = None,
         acknowledged: Tick | None = None,
         is_durable: bool = True,
+        is_held: bool = False,
     ) -> Tick:
         """A subscription is confirmed: from now on its matches are noted. Its start (B1.1).
 
@@ -108,7 +109,7 @@ class Constream:
         released = start if token is None else token
         if acknowledged is not None:
             acknowledged = min(acknowledged, released)
-        self.restore(subscriber, version, start, released, acknowledged=acknowledged)
+        self.restore(subscriber, version, start, released, acknowledged=acknowledged, is_held=is_held)
         return start
 
     def restore(

@@ -6,6 +6,7 @@ A pubend that does not answer is gone without; when it does, the client hears of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from holdfast.broker.durable.audience import Audience
@@ -145,6 +146,13 @@ class Greeting:
         if since is None and reader.is_confirmed and self._is_late(reader):
             since = max(ORIGIN, reader.confirmed_on - SKEW_MAX)
         return since
+
+    def promise(self, reader: Reader, places: Mapping[str, Stand]) -> None:
+        """Another broker was told where a subscription stands: there it begins here, too, where it is not yet."""
+        for course in self._network.courses_for(reader.filter):
+            if course.pubend in reader.awaited and course.pubend in places:
+                since = reader.awaited[course.pubend] = places[course.pubend].released
+                self._network.admit(course, since)
 
     def on_admitted(self, course: Course) -> None:
         """A pubend waits for us from now on."""

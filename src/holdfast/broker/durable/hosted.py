@@ -148,6 +148,7 @@ class Hosted:
             token=position,
             acknowledged=None if position is None else presented,
             is_durable=reader.durable is not None,
+            is_held=reader.is_held,
         )
         self.waiting.pop(reader.number, None)
 

@@ -93,6 +93,7 @@ class Moving:
             if places is None or self.given_to(durable) not in (None, letter.origin):
                 return  # it will ask again
             readers.places.hold(reader, is_held=True)
+            readers.greeting.promise(reader, places)
             self._given[durable] = letter.origin, self._plane.now
         answer = Fetched(letter.origin, self._plane.name, durable, places)
         if reader is not None and reader.durable is not None:
