@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from user_databases import KINDS, UserDatabase, user_database
 from holdfast import (
     InvalidOption,
     InvalidToken,
+    PostgresCheckpoint,
+    PostgresOutbox,
     SqliteCheckpoint,
     SqliteOutbox,
     TakenOver,
@@ -23,6 +26,7 @@ from holdfast import (
 from holdfast.client.checkpoints import Checkpoint
 from holdfast.client.item import LoggedEvent
 from holdfast.client.options import Start
+from holdfast.errors import CallersFault
 from holdfast.streams.checkpoint_token import Place
 
 FIRST, SECOND = Token({"s@b/1": Place(1, 7)}), Token({"s@b/1": Place(1, 9), "s@c/1": Place(2, 1)})
@@ -72,6 +76,25 @@ def test_a_checkpoint_and_an_outbox_have_names() -> None:
         for name in (None, 5, ""):
             with closing(sqlite3.connect(":memory:")) as mine, pytest.raises(InvalidOption, match="name: "):
                 kind(mine, name)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [SqliteCheckpoint, SqliteOutbox, PostgresCheckpoint, PostgresOutbox])
+@pytest.mark.parametrize("what", [None, "shop.db", 5])
+def test_a_checkpoint_and_an_outbox_are_in_a_connection(kind: Any, what: object) -> None:
+    library = "sqlite3" if kind in (SqliteCheckpoint, SqliteOutbox) else "psycopg"
+    with pytest.raises(InvalidOption, match=rf"connection: is .*; expected a Connection of {library}"):
+        kind(what, "one")
+
+
+def test_a_connection_of_another_library_is_none() -> None:
+    with closing(sqlite3.connect(":memory:")) as mine, pytest.raises(InvalidOption, match="of psycopg"):
+        PostgresCheckpoint(mine, "one")  # type: ignore[arg-type]
+
+
+def test_without_psycopg_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(CallersFault, match=r"pip install 'holdfast\[postgres\]'"):
+        PostgresOutbox(None, "one")  # type: ignore[arg-type]
 
 
 def have_effect(database: UserDatabase, mine: Any, checkpoint: Checkpoint) -> None:

@@ -337,6 +337,24 @@ def test_a_connection_that_commits_each_statement_by_itself_is_as_good(
             assert outbox.relay(network) == 3
 
 
+@pytest.mark.parametrize("what", [None, "holdfast://127.0.0.1:7777", holdfast.connect])
+def test_an_outbox_is_relayed_by_a_network_of_sync(database: UserDatabase, mine: Any, what: Any) -> None:
+    with pytest.raises(
+        holdfast.InvalidOption, match=r"network: is .*; expected one of holdfast\.sync\.connect"
+    ):
+        database.outbox(mine, "shop").relay(what)
+
+
+@pytest.mark.parametrize("what", [None, "7", 7.0, True])
+def test_an_event_is_given_up_by_its_number(database: UserDatabase, mine: Any, what: Any) -> None:
+    outbox = database.outbox(mine, "shop")
+    with database.transaction(mine):
+        outbox.add("orders/eu", {"i": 1})
+    with pytest.raises(holdfast.InvalidOption, match=r"n: is .*; expected the number of an event"):
+        outbox.discard(what)
+    assert left(database, mine) == 1
+
+
 def test_outboxes_do_not_concern_each_other(database: UserDatabase, mine: Any, net: memory.Network) -> None:
     shop, bank = database.outbox(mine, "shop"), database.outbox(mine, "bank")
     with database.transaction(mine):

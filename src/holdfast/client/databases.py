@@ -6,16 +6,16 @@ so is how it gives rows.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from holdfast.client.errors import InvalidOption
+from holdfast.errors import CallersFault
 
 if TYPE_CHECKING:
-    import sqlite3
-
     import psycopg
 
 __all__ = ["Database", "PostgresDatabase", "SqliteDatabase"]
@@ -55,6 +55,7 @@ class SqliteDatabase:
     microseconds: ClassVar[str] = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        _check_connection(connection, sqlite3.Connection)
         self._connection = connection
 
     def run(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
@@ -103,6 +104,13 @@ class PostgresDatabase:
     microseconds: ClassVar[str] = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        try:
+            library = import_module("psycopg")
+        except ImportError as error:
+            raise CallersFault(
+                "PostgreSQL needs psycopg; install it with: pip install 'holdfast[postgres]'"
+            ) from error
+        _check_connection(connection, library.Connection)
         self._connection = connection
         self._tuple_row: Callable[..., Any] = import_module("psycopg.rows").tuple_row
 
@@ -134,6 +142,12 @@ class PostgresDatabase:
             self.run("SELECT pg_advisory_xact_lock(hashtext('holdfast'))")
             for statement in statements:
                 self.run(statement)
+
+
+def _check_connection(connection: object, expected: type) -> None:
+    if not isinstance(connection, expected):
+        library = expected.__module__.partition(".")[0]
+        raise InvalidOption("connection", f"is {connection!r}; expected a Connection of {library}")
 
 
 def _refuse_inside(is_inside: bool) -> None:

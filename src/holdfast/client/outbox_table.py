@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast.client.databases import Database, PostgresDatabase, SqliteDatabase
 from holdfast.client.errors import BadEvent, InvalidOption, Refused, Unknown
 from holdfast.client.options import check_name
+from holdfast.client.sync import Network
 from holdfast.events.event import make_event
 from holdfast.events.packed import pack, unpack
 from holdfast.events.value import Value
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from holdfast.client.sync import Network, Sent
+    from holdfast.client.sync import Sent
 
 __all__ = ["OutboxTable", "PostgresOutbox", "SqliteOutbox"]
 
@@ -98,6 +99,8 @@ class OutboxTable:
         :raises Refused: if it will not have them now, because a disk is full: call again.
         :raises Unknown: if there is no receipt in time: call again.
         """
+        if not isinstance(network, Network):
+            raise InvalidOption("network", f"is {network!r}; expected one of holdfast.sync.connect")
         if network.name != self.name:
             raise InvalidOption("network", f"is connected as {network.name!r}; expected {self.name!r}")
         if self._accepted or self._put_off:
@@ -114,6 +117,8 @@ class OutboxTable:
 
     def discard(self, n: int) -> None:
         """Give up an event that is refused for good, by the number of its ``BadEvent.id``."""
+        if not isinstance(n, int) or isinstance(n, bool):
+            raise InvalidOption("n", f"is {n!r}; expected the number of an event")
         self._bad.pop(n, None)
         with self._database.transaction():
             self._database.run(_DELETE, self.name, n)
