@@ -40,8 +40,8 @@ class Endings:
         self._network = network
         self._saving = saving
         self._owed: dict[str, dict[str, EndedRow]] = {}  #: by broker and name
-        #: By name, broker and epoch, when an end was heard of last.
-        self._heard: dict[tuple[str, str, int], Instant] = {}
+        #: By name, each end as (epoch, broker), and when it was heard of last.
+        self._heard: dict[str, dict[Claim, Instant]] = {}
 
     def __len__(self) -> int:
         """How many are to be told to somebody."""
@@ -64,9 +64,9 @@ class Endings:
 
     def hear(self, letter: Ended) -> bool:
         """Another broker has ended one; whether that is news."""
-        end = letter.durable, letter.origin, letter.epoch
-        is_news = end not in self._heard
-        self._heard[end] = self._network.now
+        heard, end = self._heard.setdefault(letter.durable, {}), (letter.epoch, letter.origin)
+        is_news = end not in heard
+        heard[end] = self._network.now
         return is_news
 
     def is_over(self, name: str) -> bool:
@@ -80,8 +80,7 @@ class Endings:
 
     def has_ended(self, name: str, claim: Claim) -> bool:
         """Whether one that a broker had is over by now, as far as is known here, whoever has ended it."""
-        heard = ((epoch, ender) for (each, ender, epoch) in self._heard if each == name)
-        return self.covers(name, claim) or any(end > claim for end in heard)
+        return self.covers(name, claim) or max(self._heard.get(name, ()), default=claim) > claim
 
     def last_of(self, name: str) -> int:
         """The last epoch in which a name is over, as far as is known; 0: it is not.
@@ -89,7 +88,7 @@ class Endings:
         Who begins it anew is above that, by any clock: an end is told until it is answered, however often.
         """
         owed = (owed[name].epoch for owed in self._owed.values() if name in owed)
-        return max([*owed, *(epoch for (heard, _, epoch) in self._heard if heard == name)], default=0)
+        return max([*owed, *(epoch for epoch, _ in self._heard.get(name, ()))], default=0)
 
     def on_taken(self, name: str, broker: str, epoch: int) -> bool:
         """A broker has answered; whether it need not be told any more."""
@@ -110,7 +109,10 @@ class Endings:
     def repeat(self) -> None:
         """From time to time: tell those who have not answered, and can be reached."""
         since = self._network.now - HEARD_FOR_NS
-        self._heard = {end: at for end, at in self._heard.items() if at > since}
+        for name, heard in list(self._heard.items()):
+            self._heard[name] = {end: at for end, at in heard.items() if at > since}
+            if not self._heard[name]:
+                del self._heard[name]
         for broker, owed in self._owed.items():
             if self._network.reaches(broker):
                 for name in islice(owed, TOLD_MAX):
