@@ -8,6 +8,8 @@ brokers, one name, little time and slow links, and more is ended, so that the sa
 ``--skewed`` a broker's clock is wrong. With ``--alone`` nobody comes under a name while it is read: then nobody is
 ousted, whatever breaks. With ``--released`` there are several logs, with silence in them, that are released while it
 runs; with ``--removed`` an operator removes subscriptions by their names, at any broker that has them, or had them.
+With ``--tokens`` those who present a name are one application, whose database has its token: who comes loads it, and
+from then on nobody else has effects (``SqliteCheckpoint``). There each event has its effect once, and in order.
 ``tests/real_names.py`` is the same on real processes.
 
 Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
@@ -162,6 +164,18 @@ Numbers = Mapping[str, int]  #: of events, by their publishers
 
 
 @dataclass
+class Checkpoint:
+    """An application's: its token, and the effects that were in one transaction with it."""
+
+    token: holdfast.Token | None = None
+    program: Session | None = None  #: who has loaded it last
+    last: dict[str, int] = field(
+        default_factory=dict
+    )  #: the last event of each publisher that had its effect
+    had_gap: set[str] = field(default_factory=set)  #: something may be missing behind that
+
+
+@dataclass
 class Subscription:
     """What is promised under a name, from when it is asked for until it is ended."""
 
@@ -173,6 +187,7 @@ class Subscription:
     read: set[tuple[str, int]] = field(default_factory=set)  #: by anybody
     committed: dict[str, int] = field(default_factory=dict)  #: and committed, by those who have left
     is_removed: bool = False  #: nothing is owed any more to those who have come until then
+    checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint())
 
     def missing(self, publisher: Publisher, upto: int) -> Sequence[int]:
         """What is owed and was not read."""
@@ -201,6 +216,8 @@ class Session:
     #: After that, or before: something of these may be missing.
     had_gap: set[str] = field(default_factory=set)
     committed: dict[str, int] = field(default_factory=dict)
+    confirmed_after: Numbers = field(default_factory=dict)  #: the last events published before
+    cut_off: frozenset[str] = frozenset()  #: logs that its broker could not reach then
     task: asyncio.Task[None] | None = None
     waits: asyncio.Future[Any] | None = None
 
@@ -216,6 +233,7 @@ class Kind:
     alone: bool = False  #: nobody comes under a name while it is read
     released: bool = False  #: several logs, with silence in them, that are released while it runs
     removed: bool = False  #: an operator removes some by their names
+    tokens: bool = False  #: who presents a name brings the application's token
 
     @property
     def kept_s(self) -> float:
@@ -444,22 +462,35 @@ class Names:
 
     async def _session(self, session: Session) -> None:
         topics = MATCHING if self.kind.released else "orders/#"
+        how: dict[str, Any] = {"durable": session.name, "timeout": self.world.patience}
+        checkpoint = session.of.checkpoint
+        if self.kind.tokens:
+            checkpoint.program = session
+            how["start"] = checkpoint.token or "now"
         async with (
             self.world.connect(self._known_to(session), session.client) as client,
-            client.subscribe(topics, durable=session.name, timeout=self.world.patience) as items,
+            client.subscribe(topics, **how) as items,
         ):
             session.is_in = True
             self.counts["confirmed"] += 1
-            if session.of.owed_after is None:
-                session.of.owed_after = {each.name: each.published for each in self.publishers}
-                session.of.cut_off = frozenset(each for one in items.partial for each in one.fragment)
+            session.confirmed_after = {each.name: each.published for each in self.publishers}
+            session.cut_off = frozenset(each for one in items.partial for each in one.fragment)
+            if not self.kind.tokens:
+                self._begin(session)
             while not session.is_to_leave and not session.is_to_end:
                 session.waits = asyncio.ensure_future(items.get())
                 try:
                     item = await session.waits
                 except asyncio.CancelledError:
                     continue
+                if self.kind.tokens and checkpoint.program is not session:
+                    self.counts["came too late"] += 1
+                    session.is_to_leave = True
+                    continue
                 self._take(session, item)
+                if self.kind.tokens:
+                    self._have_effect(session, item)
+                    checkpoint.token = items.token
                 if session.got and self.rng.random() < 0.5:
                     await items.commit(item, timeout=self.world.patience)
                     session.committed.update(self._got_from(session, item.pubend))
@@ -467,6 +498,26 @@ class Names:
                 await items.unsubscribe(timeout=self.world.patience)
                 session.is_ended = True
                 self.counts["ended"] += 1
+
+    def _begin(self, session: Session) -> None:
+        """What a subscription is owed begins where the first who reads it was confirmed."""
+        if session.of.owed_after is None:
+            session.of.owed_after, session.of.cut_off = session.confirmed_after, session.cut_off
+
+    def _have_effect(self, session: Session, item: Any) -> None:
+        """In the application's own transaction, with its token."""
+        self._begin(session)
+        checkpoint = session.of.checkpoint
+        if isinstance(item, Gap):
+            checkpoint.had_gap.update(each.name for each in self.publishers if each.is_in(item.pubend))
+            return
+        publisher = next(each for each in self.publishers if each.name == item.publisher)
+        last = checkpoint.last.get(publisher.name)
+        is_next = last is None or item.n == publisher.next_after(last)
+        if last is not None and (item.n <= last or not (is_next or publisher.name in checkpoint.had_gap)):
+            raise Broken(f"{session.name} at {session.broker}: {item.n} has its effect after {last}")
+        checkpoint.last[publisher.name] = item.n
+        checkpoint.had_gap.discard(publisher.name)
 
     def _known_to(self, session: Session) -> list[str]:
         """Brokers that it tries, one after the other, beginning with its own."""

@@ -184,6 +184,19 @@ def everything() -> list[Soaked]:
         ),
         Soaked("and with faults", f"{names} --faults --several --removed", 2_000, 40),
         Soaked("and all of that", f"{names} --faults --several --released --removed", 2_000, 40),
+        Soaked("few brokers, one name, several logs: the same", f"{names} --released --narrow", 10_000, 100),
+        Soaked(
+            "and where an operator removes some, in every order",
+            f"{names} --released --removed --narrow",
+            10_000,
+            100,
+        ),
+        Soaked("programs with one checkpoint: each event once, in order", f"{names} --tokens", 2_000, 40),
+        Soaked("and with faults", f"{names} --tokens --faults --several", 2_000, 40),
+        Soaked("and of several logs, in every order", f"{names} --tokens --released --narrow", 10_000, 100),
+        Soaked(
+            "and with all of that", f"{names} --tokens --faults --several --released --narrow", 10_000, 100
+        ),
         Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),
         Soaked("and with faults: nothing that was owed is missing", f"{logged} --lake --faults", 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),

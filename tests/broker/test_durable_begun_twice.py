@@ -6,7 +6,7 @@ import pytest
 from durable_desk import EPOCH, OWN, Desk, at_left, end, shop, stands
 
 from by_hand import publish
-from holdfast.broker.durable.greeting import SKEW_MAX
+from holdfast.broker.durable.joining import SKEW_MAX
 from holdfast.broker.durable.records import ENDED, READERS
 from holdfast.clock import SECOND
 from holdfast.identity import SubscriptionId
@@ -44,6 +44,21 @@ def test_the_later_claim_asks_the_earlier_one_how_far_it_is_and_goes_on_where_ne
     desk.wait(2 * SECOND)
     [letter, *_] = desk.said(left, Moved)
     assert letter.durable == "mine"
+
+
+def test_what_was_silent_is_still_known_when_they_are_joined() -> None:
+    """Or who comes with a token from before that is told of a gap (seed 65 of names --tokens --released --narrow)."""
+    desk, left, reader, first = begun_twice(5)
+    last = desk.own.core.stable
+    silent = last + 300
+    desk.lose(reader)
+    desk.wait(2 * SECOND)
+    desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(first - 1, last, silent)}, EPOCH, EPOCH, "left"))
+    desk.say(left, Fetch("b", "left", "mine"))
+    places = desk.said(left, Fetched)[-1].places
+    assert places is not None
+    assert places[OWN].acknowledged == last
+    assert places[OWN].released >= silent
 
 
 @pytest.mark.parametrize("is_missing", [False, True])
@@ -149,7 +164,7 @@ def test_what_was_left_here_is_not_given_up_before_what_comes_instead_is_on_disk
     desk.say(left, Fetched("b", "left", "mine", {OWN: Stand(last, last, last)}, epoch, epoch, "left"))
     assert not desk.durable("mine").is_confirmed
     desk.restart()
-    assert desk.durable("mine").stood == {OWN: first}
+    assert desk.durable("mine").stood == {OWN: Stand(first, first, first)}
 
 
 def test_what_was_read_at_neither_comes_again_for_the_next() -> None:

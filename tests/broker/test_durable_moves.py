@@ -26,7 +26,7 @@ from holdfast.messages.durable import (
     Reported,
     Stand,
 )
-from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Subscribe, Unsubscribe
+from holdfast.messages.subscriptions import Confirmed, Durable, Refused, Seat, Subscribe, Unsubscribe
 from holdfast.messages.ticks import ABSOLUTE, Start
 from holdfast.streams.storing import ChopMatches, Save
 
@@ -104,6 +104,21 @@ def test_who_comes_back_before_it_acknowledged_anything_here_goes_on_from_the_to
     assert desk.got(again) == [20]
 
 
+@pytest.mark.parametrize("token", [{FAR: 100}, {}])
+def test_so_does_who_comes_before_a_pubend_has_admitted_us_for_the_one_before(token: dict[str, int]) -> None:
+    """Seed 254 of the swarm of names with --tokens --released --narrow."""
+    desk, left, _ = at_left(1)
+    desk.tell(left, "left", str(pubend_filter(FAR)))
+    desk.reader(durable="mine", token=token)
+    desk.say(left, fetched(**{FAR: Stand(100, 100, 200)}))
+    desk.reader("v", durable="mine", token=token)
+    desk.say(left, admitted(150, created=50), Start(FAR, 150))
+    desk.say(left, Fetch("b", "left", "mine"))
+    places = desk.said(left, Fetched)[-1].places
+    assert places is not None
+    assert places[FAR][1:] == (100, 200)
+
+
 @pytest.mark.parametrize("start", [None, 1_000_030_000_000])
 @pytest.mark.parametrize("is_known", [True, False])
 def test_where_it_stood_is_kept_if_its_client_leaves_before_the_network_knows_it_here(
@@ -135,6 +150,17 @@ def test_where_the_filtering_log_of_its_old_broker_began_is_not_where_a_client_w
     last = desk.own.core.stable
     desk.say(left, fetched(**{OWN: Stand(last, last - 2, last - 2)}))
     assert desk.got(reader) == [2, 3]
+
+
+def test_what_others_have_read_before_is_not_told_to_who_goes_on_without_a_place_there() -> None:
+    """If brokers keep the places, and not the application."""
+    desk, left, _ = at_left(1, 2, 3)
+    born, seat = (EPOCH, "left"), Seat(EPOCH, "u")
+    last = desk.own.core.stable
+    reader = desk.reader(durable="mine", token={}, born=born, seat=seat)
+    places = {OWN: Stand(last - 2, last - 1, last - 1)}
+    desk.say(left, Fetched("b", "left", "mine", places, EPOCH, *born, seat))
+    assert desk.got(reader) == [3]
 
 
 def test_an_answer_from_another_broker_or_for_another_name_is_not_taken() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast.broker.durable import moving
 from holdfast.broker.durable.endings import Endings
 from holdfast.broker.durable.greeting import Greeting
@@ -17,8 +18,10 @@ from holdfast.broker.durable.readers import Readers
 from holdfast.broker.durable.records import EndedRow
 from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
+from holdfast.client.aio import Subscription
 from holdfast.messages.durable import Fetched, Moved, Stand
 from holdfast.messages.subscriptions import NO_SEAT, Seat
+from holdfast.streams.constream import Constream
 from names_swarm import Broken, Kind, run_seed
 from swarm_time import for_seconds
 
@@ -33,6 +36,8 @@ ALONE = Kind(with_faults=True, several=True, alone=True)
 RELEASED = Kind(released=True)
 CLOSE = Kind(narrow=True, released=True)
 REMOVED = Kind(narrow=True, released=True, removed=True)
+TOKENS = Kind(tokens=True)
+TOKENS_CLOSE = Kind(narrow=True, released=True, tokens=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
@@ -40,7 +45,8 @@ REMOVED = Kind(narrow=True, released=True, removed=True)
 #: ended at one broker, and then begun anew at another that had not heard so; who was ousted by where it had been;
 #: what was asked for and had begun before anybody was told so; what was left where it had been, and let go of before
 #: it was in place again where it went; where it had stood before an end, told to who came after that; what another
-#: broker had been told of, and was given up by a log that came into being meanwhile.
+#: broker had been told of, and was given up by a log that came into being meanwhile; what was known to be silence, and
+#: was not any more for the next who came with an older token.
 ONCE_FAILED = (
     (1, PLAIN),
     (7, PLAIN),
@@ -76,6 +82,8 @@ ONCE_FAILED = (
     (997, REMOVED),
     (1284, REMOVED),
     (376, CLOSE),
+    (65, TOKENS_CLOSE),
+    (254, TOKENS_CLOSE),
 )
 
 
@@ -89,6 +97,8 @@ ONCE_FAILED = (
         Kind(with_faults=True, several=True, narrow=True),
         RELEASED,
         Kind(with_faults=True, several=True, released=True, removed=True),
+        TOKENS,
+        Kind(with_faults=True, several=True, narrow=True, released=True, tokens=True),
     ],
 )
 def test_no_seed_breaks_a_promise(kind: Kind) -> None:
@@ -157,6 +167,23 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
     self._network.post(Moved(broker, self._me, name, over.epoch))
 
 
+def skipping(self: Constream, subscriber: int, position: int) -> int:
+    return max(position, self.latest_delivered)
+
+
+def late() -> Callable[[Subscription], holdfast.Token]:
+    """A token that is always one behind."""
+    tokens: dict[Subscription, holdfast.Token] = {}
+
+    def last_but_one(subscription: Subscription) -> holdfast.Token:
+        token = subscription._shelf.token
+        before = tokens.get(subscription, token)
+        tokens[subscription] = token
+        return before
+
+    return last_but_one
+
+
 @pytest.mark.parametrize(
     ("where", "what", "broken", "seed", "kind", "problem"),
     [
@@ -165,7 +192,7 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
         (Greeting, "stands", nowhere, 0, PLAIN, "Gap|long before|committed"),
         (Readers, "_elsewhere", none, 7, PLAIN, "were not read"),
         (Endings, "_say", moved, 8520, FAULTY, "nobody reads"),
-        (moving, "joined", farthest, 27, FAULTY, "nobody reads"),
+        (moving, "joined", farthest, 64, FAULTY, "nobody reads"),
         (moving, "had", since_it_came, 1205, SEVERAL, "nobody reads"),
         (Moving, "_merge", unasked, 30, FAULTY, "nobody reads"),
         (Seat, "is_after", never, 5740, FAULTY, "Gap"),
@@ -175,13 +202,15 @@ def moved(self: Endings, name: str, broker: str, over: EndedRow) -> None:
         (Readers, "_let_go", given_away, 153, RELEASED, "Gap"),
         (Wishes, "_is_over", lambda *_: False, 236, REMOVED, "Gap"),
         (Readers, "end", only_here, 0, Kind(removed=True), "left over"),
+        (Constream, "skip", skipping, 0, TOKENS, "were not read"),
+        (Subscription, "token", property(late()), 0, TOKENS, "25 has its effect after 25"),
     ],
 )
 def test_a_broken_broker_is_caught(
     monkeypatch: pytest.MonkeyPatch,
     where: Any,
     what: str,
-    broken: Callable[..., Any],
+    broken: Any,
     seed: int,
     kind: Kind,
     problem: str,

@@ -11,6 +11,7 @@ from typing import Final
 
 from holdfast.broker.durable.audience import Audience
 from holdfast.broker.durable.course import Course
+from holdfast.broker.durable.joining import SKEW_MAX, acknowledged
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
 from holdfast.broker.durable.reader import Reader, consumed_in
@@ -27,10 +28,7 @@ from holdfast.routing.port import ClientPort
 
 __all__ = ["ADMIT_WITHIN_NS", "Greeting", "others"]
 
-#: Clocks of two brokers differ by less, mostly: what they disagree on is told as a gap.
-SKEW_MAX: Final = 5 * SECOND // 1_000
-
-#: And by less than this where they are as they should be: a pubend that seems older was there before.
+#: Clocks of two brokers differ by less where they are as they should be: a pubend that seems older was there before.
 AGREED_MAX: Final = 60 * SECOND // 1_000
 
 #: Why something may be missing before the first event of a pubend.
@@ -107,7 +105,7 @@ class Greeting:
         if resume is not None and resume.token is not None:
             since = consumed_in(resume, course.pubend)
         elif stood is not None:  # whoever brought it may have gone
-            since = stood.get(course.pubend)
+            since = stood[course.pubend].released if course.pubend in stood else None
         elif not reader.is_restored:
             return None
         return self._unheard(reader, course) if since is None else since
@@ -126,7 +124,7 @@ class Greeting:
 
         None: that is not settled yet.
         """
-        found = {pubend: Stand(tick, tick, tick) for pubend, tick in (reader.stood or {}).items()}
+        found = dict(reader.stood or {})
         for course in self._network.courses_for(reader.filter):
             stand = self._places.stand(reader, course)
             if stand is not None:
@@ -185,7 +183,7 @@ class Greeting:
             elif position is not None and reader.resume is not None and reader.durable is not None:
                 consumed = consumed_in(reader.resume, course.pubend)
                 position = position if consumed is None else min(position, max(consumed, hosted.created))
-            hosted.install(reader, position)
+            hosted.install(reader, position, self._acknowledged(reader, course))
             if position is not None and hosted.pin(position):
                 self._saving.add(change(HOSTED, course.pubend, hosted.row()))
         if reader.stood is not None:
@@ -193,6 +191,14 @@ class Greeting:
         if reader.durable is not None:
             reader.pins[course.pubend] = hosted.next_number()
         self._places.touch(reader, course)
+
+    def _acknowledged(self, reader: Reader, course: Course) -> Tick | None:
+        """What one that comes from elsewhere has acknowledged, if that is known to be less than where it goes on."""
+        stood = (reader.stood or {}).get(course.pubend)
+        presented = None if reader.presented is None else consumed_in(reader.presented, course.pubend)
+        if presented is None:
+            return None if stood is None else stood.acknowledged
+        return presented if stood is None else acknowledged(presented, stood)
 
     def _position(self, reader: Reader, course: Course) -> Tick | None:
         """Where a reader's client wants to go on; None: from now, or from where it had acknowledged."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from holdfast.broker.durable.noting import Notes
-from holdfast.broker.durable.reader import Reader, consumed_in
+from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.records import HostedRow, PlaceRow
 from holdfast.clock import MICROSECOND, Instant
 from holdfast.events.event import Content
@@ -134,19 +134,18 @@ class Hosted:
         self.written = max(self.written, self.constream.handed)
         self.constream = None
 
-    def install(self, reader: Reader, position: Tick | None) -> None:
+    def install(self, reader: Reader, position: Tick | None, acknowledged: Tick | None = None) -> None:
         """A reader is confirmed; one that comes from elsewhere has been told everything up to ``position``.
 
-        Its client may say itself that it stands before that: what is in between was known to be silence.
+        What it has ``acknowledged`` may be less: what is in between was known to be silence.
         """
         assert self.constream is not None
-        presented = None if reader.presented is None else consumed_in(reader.presented, self._course.pubend)
         self.constream.install(
             reader.number,
             reader.version,
             self.written,
             token=position,
-            acknowledged=None if position is None else presented,
+            acknowledged=None if position is None else acknowledged,
             is_durable=reader.durable is not None,
             is_held=reader.is_held,
         )

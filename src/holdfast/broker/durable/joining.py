@@ -5,13 +5,18 @@ What was read at either is not told again if nothing is missing below it: it goe
 
 from __future__ import annotations
 
+from typing import Final
+
 from holdfast.broker.durable.elsewhere import Claim
-from holdfast.broker.durable.greeting import SKEW_MAX
+from holdfast.clock import SECOND
 from holdfast.intervals import Span
 from holdfast.messages.durable import Stand
 from holdfast.messages.ticks import ORIGIN, Tick
 
-__all__ = ["begun", "had", "joined"]
+__all__ = ["SKEW_MAX", "acknowledged", "begun", "had", "joined"]
+
+#: Clocks of two brokers differ by less, mostly: what they disagree on is told as a gap.
+SKEW_MAX: Final = 5 * SECOND // 1_000
 
 
 def begun(born: Claim) -> Stand:
@@ -29,3 +34,9 @@ def joined(one: Span, other: Span) -> Tick:
     """Where it goes on: nothing below is missing at both."""
     (_, upto), (after, last) = sorted((one, other))
     return max(upto, last) if after <= upto else upto
+
+
+def acknowledged(position: Tick, *stands: Stand) -> Tick:
+    """What it has acknowledged where it goes on, whoever knows more of it: nothing was for it in between."""
+    known = (each.acknowledged for each in stands if each.acknowledged <= position <= each.released)
+    return min(known, default=position)

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of, rank
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, others
-from holdfast.broker.durable.joining import begun, had, joined
+from holdfast.broker.durable.joining import acknowledged, begun, had, joined
 from holdfast.broker.durable.reader import Reader, withheld
 from holdfast.clock import SECOND, Instant
-from holdfast.messages.durable import Ended, Fetch, Fetched, Letter, Moved, MovedTaken, Withheld
+from holdfast.messages.durable import Ended, Fetch, Fetched, Letter, Moved, MovedTaken, Stand, Withheld
 from holdfast.messages.subscriptions import Durable
-from holdfast.messages.ticks import ORIGIN, Tick
+from holdfast.messages.ticks import ORIGIN
 from holdfast.node.interest import Interest
 
 if TYPE_CHECKING:
@@ -189,13 +189,13 @@ class Moving:
             readers.greeting.greet(reader)
             return
         is_first, theirs_is_first = reader.stood is None, born == claim
-        places: dict[str, Tick] = {}
+        places: dict[str, Stand] = {}
         goes_back = are_put_back = False
         for course in self._plane.courses_for(reader.filter):
             mine, theirs = readers.places.stand(reader, course), letter.places.get(course.pubend, begun(born))
             if mine is not None:
                 position = joined(had(mine, is_first=is_first), had(theirs, is_first=theirs_is_first))
-                places[course.pubend] = position
+                places[course.pubend] = Stand(position, acknowledged(position, mine, theirs), position)
                 goes_back |= position < mine.released
                 are_put_back |= position < theirs.released
         if others(letter.start, letter.born) < others(reader.start, reader.born[0]):

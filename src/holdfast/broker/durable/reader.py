@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.broker.durable.elsewhere import Claim
@@ -11,11 +11,12 @@ from holdfast.clock import Instant
 from holdfast.filters.evaluate import compile_filter
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
+from holdfast.messages.durable import Stand
 from holdfast.messages.subscriptions import NO_SEAT, Durable, Partition, Resume, Seat
 from holdfast.messages.ticks import Tick, Version
 from holdfast.routing.port import ClientPort
 
-__all__ = ["Reader", "consumed_in", "withheld"]
+__all__ = ["Reader", "consumed_in", "informed", "withheld"]
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +36,7 @@ class Reader:
     presented: Resume | None = None  #: how that says itself that it stands
     #: By pubend, where it was when it came here, until it is read from there on; any other is new to it.
     #: None: it began here.
-    stood: dict[str, Tick] | None = None
+    stood: dict[str, Stand] | None = None
     is_held: bool = False  #: another broker was told where it stands, and goes on from there
     #: It began here, and nobody has heard so yet: if we are started again it was never there.
     is_new: bool = False
@@ -104,6 +105,25 @@ def withheld(durable: str, seat: Seat, born: Claim, *, had: Seat, read: Claim | 
     if read is not None and born[0] and read != born:
         return f"{durable} was begun at {read[1]} and at {born[1]}, and goes on where neither was read"
     return ""
+
+
+def informed(resume: Resume, stands: Mapping[str, Stand]) -> Resume:
+    """Where a subscription goes on: what its client says counts, and what is known to be nothing is left out.
+
+    Of a pubend that it does not name its client has had nothing. If it keeps its token itself, that goes for all who
+    keep that; else others may have read there before it.
+    """
+    if resume.token is None:
+        return replace(resume, token={pubend: (0, stand.released) for pubend, stand in stands.items()})
+    token, consumed = dict(resume.token), None if resume.consumed is None else dict(resume.consumed)
+    for pubend, (start, acknowledged, released) in stands.items():
+        unnamed = min(start, acknowledged) if resume.has_own_token else acknowledged
+        incarnation, tick = token.get(pubend, (0, unnamed))
+        if tick >= acknowledged:
+            token[pubend] = incarnation, max(tick, released)
+        if consumed is not None and consumed.get(pubend, tick) >= acknowledged:
+            consumed[pubend] = max(consumed.get(pubend, tick), released)
+    return replace(resume, token=token, consumed=consumed)
 
 
 def consumed_in(resume: Resume, pubend: str) -> Tick | None:

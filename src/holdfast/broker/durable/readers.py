@@ -7,17 +7,17 @@ it has not acknowledged stays in the logs, and then forgotten where it was (B1.9
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from holdfast.broker.durable.audience import Audience
 from holdfast.broker.durable.elsewhere import Elsewhere, claim_of, rank
 from holdfast.broker.durable.endings import Endings
 from holdfast.broker.durable.greeting import ADMIT_WITHIN_NS, Greeting, others
-from holdfast.broker.durable.joining import begun, had, joined
+from holdfast.broker.durable.joining import acknowledged, begun, had, joined
 from holdfast.broker.durable.network import Network
 from holdfast.broker.durable.places import Places
-from holdfast.broker.durable.reader import Reader, consumed_in, withheld
+from holdfast.broker.durable.reader import Reader, consumed_in, informed, withheld
 from holdfast.broker.durable.records import READERS, PlaceRow, ReaderRow, change
 from holdfast.broker.durable.saving import Saving
 from holdfast.broker.settings import Settings
@@ -25,7 +25,7 @@ from holdfast.broker.statistics import Counters
 from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Acknowledge, Ended, Fetched, Ousted, Saved
+from holdfast.messages.durable import Acknowledge, Ended, Fetched, Ousted, Saved, Stand
 from holdfast.messages.subscriptions import NO_SEAT, Durable, Partition, Refused, Resume, Seat
 from holdfast.messages.ticks import ORIGIN, Tick, Version
 from holdfast.node.interest import Interest
@@ -190,6 +190,8 @@ class Readers:
             else:  # who was asked has not read it since it was here
                 resume = presented
         is_new = reader is None
+        if reader is not None and resume.token is not None:
+            resume = informed(resume, reader.stood or {})  # where it is not in place yet
         if reader is None:
             if left is not None:  # from before it moved away
                 resume, fetched = self._joined(left, resume, fetched)
@@ -213,17 +215,19 @@ class Readers:
         if mine is None:
             return resume, fetched
         token, consumed = dict(resume.token or {}), dict(resume.consumed or {})
+        places: dict[str, Stand] = {}
         for pubend in mine.keys() | fetched.places.keys():
             here = mine.get(pubend, begun(left.born))
             there = fetched.places.get(pubend, begun(born))
             position = joined(had(here, is_first=left.stood is None), had(there, is_first=is_first))
+            places[pubend] = Stand(position, acknowledged(position, here, there), position)
             token[pubend] = 0, position
             consumed[pubend] = min(position, consumed.get(pubend, position))
         start, left_start = fetched.start, others(left.start, left.born[0])
         if left_start < others(start, born[0]):
             start = left.start if left.born[0] else left_start
         resume = replace(resume, token=token, consumed=None if resume.consumed is None else consumed)
-        return resume, replace(fetched, start=start)
+        return resume, replace(fetched, start=start, places=places)
 
     def _create(
         self,
@@ -253,7 +257,8 @@ class Readers:
             reader.born = epoch, self._me
             reader.is_new = not moved_from
         else:
-            reader.stood = {pubend: consumed_in(resume, pubend) or ORIGIN for pubend in resume.token}
+            places = {} if fetched is None else fetched.places or {}
+            reader.stood = {pubend: _stood(resume, pubend, places) for pubend in resume.token}
             reader.born = (resume.born or (0, "")) if fetched is None else (fetched.born, fetched.born_at)
         if reader.born[0]:  # others may have begun it by themselves: they are asked
             known = None if fetched is None else fetched.origin
@@ -496,6 +501,14 @@ class Readers:
             reader.is_restored = reader.is_stored = True
             self._add(reader)
         self.places.keep(places, self.audience.readers)
+
+
+def _stood(resume: Resume, pubend: str, places: Mapping[str, Stand]) -> Stand:
+    """Where one goes on, with what its old broker knows of that; if nobody does, it may have begun anywhere."""
+    position, known = consumed_in(resume, pubend) or ORIGIN, places.get(pubend)
+    if known is None:
+        return Stand(ORIGIN, position, position)
+    return Stand(known.start, acknowledged(position, known), position)
 
 
 def _is_behind(resume: Resume, presented: Resume) -> bool:

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from holdfast.errors import EnvironmentsFault
+from holdfast.messages.durable import Stand
 from holdfast.messages.subscriptions import NO_SEAT, Seat
 from holdfast.storage.tables import Change
 from holdfast.streams.ends import LEASES, PUBENDS, Leased
@@ -79,7 +80,7 @@ class ReaderRow(msgspec.Struct, frozen=True, array_like=True):
     epoch: int
     moved_from: dict[str, int]
     away_since: int
-    stood: dict[str, int] | None = None
+    stood: dict[str, Stand] | None = None
     is_held: bool = False
     born: tuple[int, str] = (0, "")
     unmerged: list[str] = []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.broker.durable.course import Course
 from holdfast.broker.durable.reader import Reader
 from holdfast.broker.durable.records import HOSTED, change
+from holdfast.messages.durable import Stand
 from holdfast.messages.ticks import ORIGIN, Tick
 from holdfast.streams.constream import Constream
 
@@ -38,14 +39,18 @@ class Seeking:
             self._move(reader, course, constream, position)
         self._save(reader)
 
-    def put(self, reader: Reader, places: Mapping[str, Tick]) -> None:
+    def put(self, reader: Reader, places: Mapping[str, Stand]) -> None:
         """Let a reader that has not begun go on behind places; its client, only if that does not say itself where."""
         for course, constream in self._stands(reader):
             if course.pubend in places:
-                self._move(reader, course, constream, places[course.pubend])
+                _, acknowledged, position = places[course.pubend]
+                self._move(reader, course, constream, position, acknowledged)
         resume = reader.resume
         if resume is not None and resume.token is not None and not _says_where(reader):
-            put = {pubend: (resume.token.get(pubend, (0, 0))[0], tick) for pubend, tick in places.items()}
+            put = {
+                pubend: (resume.token.get(pubend, (0, 0))[0], stand.released)
+                for pubend, stand in places.items()
+            }
             reader.resume = replace(resume, token={**resume.token, **put})
 
     def advance(self, reader: Reader, places: Mapping[str, Tick]) -> None:
@@ -64,9 +69,16 @@ class Seeking:
             if constream is not None and reader.number in constream:
                 yield course, constream
 
-    def _move(self, reader: Reader, course: Course, constream: Constream, position: Tick) -> None:
+    def _move(
+        self,
+        reader: Reader,
+        course: Course,
+        constream: Constream,
+        position: Tick,
+        acknowledged: Tick | None = None,
+    ) -> None:
         constream.remove(reader.number)
-        course.hosted.install(reader, position)
+        course.hosted.install(reader, position, acknowledged)
         reader.pins[course.pubend] = course.hosted.next_number()
         self._plane.readers.places.touch(reader, course)
         if course.hosted.pin(position):

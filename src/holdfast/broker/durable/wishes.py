@@ -6,16 +6,15 @@ until there is an answer (``moving``), or its time is up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.broker.durable.elsewhere import claim_of
-from holdfast.broker.durable.reader import withheld
+from holdfast.broker.durable.reader import informed, withheld
 from holdfast.clock import SECOND, Instant
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
-from holdfast.messages.durable import Fetch, Fetched, Ousted, Stand, Withheld
+from holdfast.messages.durable import Fetch, Fetched, Ousted, Withheld
 from holdfast.messages.message import Message
 from holdfast.messages.subscriptions import NO_SEAT, Refused, Resume, Seat, Withdrawn
 from holdfast.messages.ticks import Tick
@@ -150,7 +149,7 @@ class Wishes:
         elif wish.is_ending:
             self._end(wish, letter.seat)
         elif letter.places is not None and not self._is_over(letter):
-            known = _known(wish.resume, letter.places)
+            known = informed(wish.resume, letter.places)
             unborn = replace(letter, born=0, born_at="", start=None)
             self._take_over(wish, known, unborn if wish.resume.has_own_token else letter)
         elif brokers - {letter.origin}:  # it has moved on
@@ -278,17 +277,3 @@ class Wishes:
         assert wish.broker is not None
         seat, born = wish.resume.seat, wish.resume.born
         self._plane.letters.post(Fetch(wish.broker, self._plane.name, wish.durable, seat, born))
-
-
-def _known(resume: Resume, stands: Mapping[str, Stand]) -> Resume:
-    """Where a subscription goes on: what its client says counts, and what is known to be nothing is left out."""
-    if resume.token is None:
-        return replace(resume, token={pubend: (0, stand.released) for pubend, stand in stands.items()})
-    token, consumed = dict(resume.token), None if resume.consumed is None else dict(resume.consumed)
-    for pubend, (start, acknowledged, released) in stands.items():
-        incarnation, tick = token.get(pubend, (0, min(start, acknowledged)))
-        if tick >= acknowledged:
-            token[pubend] = incarnation, max(tick, released)
-        if consumed is not None and consumed.get(pubend, tick) >= acknowledged:
-            consumed[pubend] = max(consumed.get(pubend, tick), released)
-    return replace(resume, token=token, consumed=consumed)
