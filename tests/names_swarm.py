@@ -264,6 +264,8 @@ class Names:
         self.removed_until: dict[
             str, float
         ] = {}  #: nobody comes before: whether it came after the removal is not clear
+        #: Who was cut off when one was removed begins it again where it was, behind what has been let go since.
+        self.begun_again: set[str] = set()
         self.names = ["n0"] if kind.narrow else [f"n{i}" for i in range(self.rng.randint(1, 3))]
         self.failures: list[BaseException] = []
         self.is_over = False
@@ -378,6 +380,10 @@ class Names:
         self.removed_until[name] = self.world.now + REMOVAL_S + (SKEW_S if self.kind.skewed else 0.0)
         if name in self.subscriptions:
             self.subscriptions[name].is_removed = True
+            if self.kind.with_faults and any(
+                each.name == name and not each.is_over for each in self.sessions
+            ):
+                self.begun_again.add(name)
             self._forget_removed(name)
 
     def _forget_removed(self, name: str) -> None:
@@ -453,11 +459,13 @@ class Names:
     def _over(self, session: Session) -> None:
         session.is_over = True
         of = session.of
-        if not session.is_ended:
+        if session.is_ended:
+            self.begun_again.discard(session.name)
+            if self.subscriptions.get(session.name) is of:
+                del self.subscriptions[session.name]
+        else:
             for name, n in session.committed.items():
                 of.committed[name] = max(of.committed.get(name, 0), n)
-        elif self.subscriptions.get(session.name) is of:
-            del self.subscriptions[session.name]
         self._forget_removed(session.name)
 
     async def _session(self, session: Session) -> None:
@@ -531,8 +539,7 @@ class Names:
     def _take(self, session: Session, item: Any) -> None:
         of, who = session.of, f"{session.name} at {session.broker}"
         if isinstance(item, Gap):
-            # Who was cut off when it was removed goes on where it was, behind what has been let go since.
-            if not (self.is_troubled or (self.kind.with_faults and self.kind.removed)):
+            if not (self.is_troubled or session.name in self.begun_again):
                 raise Broken(f"{who}: {item}")
             session.had_gap.update(each.name for each in self.publishers if each.is_in(item.pubend))
             self.counts["gaps"] += 1  # if somebody was owed what is in it, it will be missed
