@@ -9,7 +9,8 @@ brokers, one name, little time and slow links, and more is ended, so that the sa
 ousted, whatever breaks. With ``--released`` there are several logs, with silence in them, that are released while it
 runs; with ``--removed`` an operator removes subscriptions by their names, at any broker that has them, or had them.
 With ``--tokens`` those who present a name are one application, whose database has its token: who comes loads it, and
-from then on nobody else has effects (``SqliteCheckpoint``). There each event has its effect once, and in order.
+from then on nobody else has effects (``SqliteCheckpoint``). There each event has its effect once, and in order. With
+``--total`` the stream is in total order, and whoever reads sees the events of all publishers as they are in its log.
 ``tests/real_names.py`` is the same on real processes.
 
 Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
@@ -42,7 +43,8 @@ from holdfast.client.aio import Connecting
 from holdfast.client.item import Gap, LoggedEvent
 from names_publisher import MATCHING, Publisher
 
-STREAMS = {"orders": ("orders/#", "durable")}
+STREAMS: dict[str, tuple[str, str]] = {"orders": ("orders/#", "durable")}
+TOTAL: dict[str, tuple[str, str, str]] = {"orders": ("orders/#", "durable", "total")}
 TREES: tuple[dict[str, str | None], ...] = (
     {"b1": None},
     {"b1": None, "b2": "b1"},
@@ -55,7 +57,7 @@ SKEW_S = 0.7  #: a clock may be wrong
 HISTORY_S = 8.0  #: a broker where nobody reads goes on from what it heard last, for some seconds
 KEPT_S = 10.0  #: so long an event is kept for whoever its log has not heard of
 KEPT_RELEASED_S = 1.0  #: and where logs are to be released while it runs
-PUBLISHERS_MAX = 4
+TOTAL_PUBLISHERS, PUBLISHERS_MAX = 3, 4
 REMOVAL_S = 0.1  #: who comes sooner after a removal may have come before it
 
 
@@ -216,6 +218,7 @@ class Session:
     #: After that, or before: something of these may be missing.
     had_gap: set[str] = field(default_factory=set)
     committed: dict[str, int] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)  #: and of each log
     confirmed_after: Numbers = field(default_factory=dict)  #: the last events published before
     cut_off: frozenset[str] = frozenset()  #: logs that its broker could not reach then
     task: asyncio.Task[None] | None = None
@@ -234,6 +237,7 @@ class Kind:
     released: bool = False  #: several logs, with silence in them, that are released while it runs
     removed: bool = False  #: an operator removes some by their names
     tokens: bool = False  #: who presents a name brings the application's token
+    total: bool = False  #: there is one log, at the root
 
     @property
     def kept_s(self) -> float:
@@ -273,7 +277,8 @@ class Names:
     # Everybody, at once
 
     async def run(self) -> Counter[str]:
-        self._start_publisher()
+        for _ in range(TOTAL_PUBLISHERS if self.kind.total else 1):
+            self._start_publisher()
         try:
             await self._act()
             await self._heal()
@@ -550,6 +555,9 @@ class Names:
         publisher = next(each for each in self.publishers if each.name == item.publisher)
         name, n = publisher.name, item.n
         self.counts["deliveries"] += 1
+        if item.tick <= session.last.get(item.pubend, 0):
+            raise Broken(f"{who}: {n} of {name} comes behind what follows it in {item.pubend}")
+        session.last[item.pubend] = item.tick
         if name in session.got:
             got = session.got[name]
             if n <= got or (n != publisher.next_after(got) and name not in session.had_gap):
@@ -659,7 +667,12 @@ def run_seed(seed: int, kind: Kind) -> Counter[str]:
     with (
         keeping(kind.kept_s),
         memory.Network(
-            f"names-{seed}", tree=tree, streams=STREAMS, stepped=True, seed=seed, delay=delay
+            f"names-{seed}",
+            tree=tree,
+            streams=TOTAL if kind.total else STREAMS,
+            stepped=True,
+            seed=seed,
+            delay=delay,
         ) as net,
     ):
         if kind.skewed:

@@ -197,6 +197,8 @@ def everything() -> list[Soaked]:
         Soaked(
             "and with all of that", f"{names} --tokens --faults --several --released --narrow", 10_000, 100
         ),
+        Soaked("names of a stream in total order: the same order for all", f"{names} --total", 2_000, 40),
+        Soaked("and with faults and checkpoints", f"{names} --total --tokens --faults --several", 2_000, 40),
         Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),
         Soaked("and with faults: nothing that was owed is missing", f"{logged} --lake --faults", 4_000, 80),
         Soaked("simulated networks with faults: safe, then live", f"{swarm} --faults", 10_000, 50),

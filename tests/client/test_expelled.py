@@ -27,8 +27,8 @@ WHY = "unknown, s was away for too long, or expelled; a new connection under the
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    def common(delta: int | None, streams: Mapping[str, tuple[str, str]] | None) -> dict[str, Any]:
-        return {**common_settings(delta, streams), "member_grace_ns": GRACE * SECOND}
+    def common(delta: int | None, streams: Mapping[str, tuple[str, ...]] | None, root: str) -> dict[str, Any]:
+        return {**common_settings(delta, streams, root), "member_grace_ns": GRACE * SECOND}
 
     monkeypatch.setattr(network, "common_settings", common)
 

@@ -34,6 +34,23 @@ def numbers(items: list[Item]) -> list[int]:
 
 
 @scenario
+async def test_everybody_sees_a_stream_in_total_order_in_the_same_order() -> None:
+    with memory.Network("total", brokers=3, streams={"ledger": ("#", "durable", "total")}) as net:
+        async with (
+            holdfast.connect(net.url, broker="b1") as r,
+            holdfast.connect(net.url, broker="b2", name="p") as p,
+            holdfast.connect(net.url, broker="b3", name="q") as q,
+            p.subscribe("orders/#") as one,
+            q.subscribe("orders/#") as other,
+            r.subscribe("orders/#") as third,
+        ):
+            receipts = await asyncio.gather(publish(p, *range(1, 20)), publish(q, *range(1, 20)))
+            assert {each.pubend for found in receipts for each in found} == {"ledger@b1/0"}
+            seen = [await take(items, 38) for items in (one, other, third)]
+            assert seen[0] == seen[1] == seen[2]
+
+
+@scenario
 async def test_receipts_and_events_name_the_same_place() -> None:
     with network("same-place") as net:
         async with (

@@ -133,7 +133,7 @@ def test_what_was_asked_for_before_the_network_is_known_is_done_by_the_member() 
     """Subscriptions and events that came before the Welcome are not lost in the change."""
     world = World(0, on_effect=lambda node, effect: told.append(effect))
     told: list[object] = []
-    common = common_settings(1, None)
+    common = common_settings(1, None, "b1")
     world.add("b", lambda incarnation: new_broker("b", {"b": None}, common, Recovered, incarnation))
     world.run_for(SECOND)
     world.add("me", lambda incarnation: Newcomer(Settings("me", 5, address_of("b"))))

@@ -286,6 +286,21 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"tree": {"a": None, "b": "c", "c": "b"}}, "tree: b, c: not below the root, but in a circle"),
     ({"delay": -1}, "delay: is -1; expected seconds from 0"),
     ({"delay": float("nan")}, "delay: is nan"),
+    ({"streams": {"s": "a/#"}}, "streams: s is 'a/#'; expected its topics, its guarantee, and its order"),
+    ({"streams": {"s": (5, "durable")}}, "streams: s is .*; expected its topics"),
+    ({"streams": {"s": ("a/#",)}}, "streams: s is .*; expected its topics"),
+    (
+        {"streams": {"s": ("a/#", "lasting")}},
+        "streams: s: its guarantee is 'lasting'; expected best-effort, reliable, durable",
+    ),
+    (
+        {"streams": {"s": ("a/#", "durable", "any")}},
+        "streams: s: its order is 'any'; expected none, fifo, total",
+    ),
+    (
+        {"streams": {"s": ("a/#", "reliable", "total")}},
+        "s: its order is total, and it is reliable; expected durable",
+    ),
     ({"name": ""}, "name: is ''; expected what can stand in memory://NAME"),
     ({"name": "a/b"}, "name: is 'a/b'"),
 ]

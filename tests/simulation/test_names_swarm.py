@@ -19,7 +19,9 @@ from holdfast.broker.durable.records import EndedRow
 from holdfast.broker.durable.wishes import Wishes
 from holdfast.broker.hosting import Hosting
 from holdfast.client.aio import Subscription
+from holdfast.client.item import LoggedEvent
 from holdfast.messages.durable import Fetched, Moved, Stand
+from holdfast.messages.publications import Publication
 from holdfast.messages.subscriptions import NO_SEAT, Seat
 from holdfast.streams.constream import Constream
 from names_swarm import Broken, Kind, run_seed
@@ -36,7 +38,7 @@ ALONE = Kind(with_faults=True, several=True, alone=True)
 RELEASED = Kind(released=True)
 CLOSE = Kind(narrow=True, released=True)
 REMOVED = Kind(narrow=True, released=True, removed=True)
-TOKENS = Kind(tokens=True)
+TOKENS, TOTAL = Kind(tokens=True), Kind(total=True)
 TOKENS_CLOSE = Kind(narrow=True, released=True, tokens=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
@@ -84,6 +86,7 @@ ONCE_FAILED = (
     (376, CLOSE),
     (65, TOKENS_CLOSE),
     (254, TOKENS_CLOSE),
+    (1633, TOKENS_CLOSE),
 )
 
 
@@ -99,6 +102,7 @@ ONCE_FAILED = (
         Kind(with_faults=True, several=True, released=True, removed=True),
         TOKENS,
         Kind(with_faults=True, several=True, narrow=True, released=True, tokens=True),
+        Kind(with_faults=True, several=True, tokens=True, total=True),
     ],
 )
 def test_no_seed_breaks_a_promise(kind: Kind) -> None:
@@ -116,7 +120,8 @@ def test_what_failed_once_does_not_fail_again(seed: int, kind: Kind) -> None:
 
 # A broken broker is caught
 
-let_go = Readers._let_go
+let_go, logged_event = Readers._let_go, LoggedEvent.of
+SECOND_US = 1_000_000
 
 
 def nothing(*_: Any, **__: Any) -> None:
@@ -184,6 +189,11 @@ def late() -> Callable[[Subscription], holdfast.Token]:
     return last_but_one
 
 
+def earlier(publication: Publication, pubend: str, incarnation: int, tick: int) -> LoggedEvent:
+    """An event of one publisher comes behind those of others that are behind it in the log."""
+    return logged_event(publication, pubend, incarnation, tick - SECOND_US * (publication.publisher == "p1"))
+
+
 @pytest.mark.parametrize(
     ("where", "what", "broken", "seed", "kind", "problem"),
     [
@@ -204,6 +214,7 @@ def late() -> Callable[[Subscription], holdfast.Token]:
         (Readers, "end", only_here, 0, Kind(removed=True), "left over"),
         (Constream, "skip", skipping, 0, TOKENS, "were not read"),
         (Subscription, "token", property(late()), 0, TOKENS, "25 has its effect after 25"),
+        (LoggedEvent, "of", earlier, 0, TOTAL, "of p1 comes behind what follows it"),
     ],
 )
 def test_a_broken_broker_is_caught(

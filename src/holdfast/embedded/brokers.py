@@ -12,7 +12,7 @@ from holdfast.clock import MILLISECOND
 from holdfast.embedded.tree import within_reach
 from holdfast.errors import FilterError
 from holdfast.filters.topic import parse_pattern
-from holdfast.messages.streams import Guarantee
+from holdfast.messages.streams import Guarantee, Order
 from holdfast.overlay.transport import Core
 from holdfast.simulator.world import address_of
 from holdfast.streams.storing import Recovered
@@ -25,7 +25,9 @@ DELTA_MAX: Final = 10
 DACK_EVERY_NS: Final = 100 * MILLISECOND
 
 
-def common_settings(delta: int | None, streams: Mapping[str, tuple[str, str]] | None) -> dict[str, Any]:
+def common_settings(
+    delta: int | None, streams: Mapping[str, tuple[str, ...]] | None, root: str
+) -> dict[str, Any]:
     """What all brokers are told alike."""
     if delta is not None and (not isinstance(delta, int) or not 0 <= delta <= DELTA_MAX):
         raise InvalidOption("delta", f"is {delta!r}; expected a number of failures from 0 to {DELTA_MAX}")
@@ -33,16 +35,27 @@ def common_settings(delta: int | None, streams: Mapping[str, tuple[str, str]] | 
         guarantee = Guarantee.BEST_EFFORT if delta is None else Guarantee.RELIABLE
         made = [Stream("default", ("#",), guarantee=guarantee)]
     else:
-        made = [_stream(name, *each) for name, each in streams.items()]
+        made = [_stream(name, each, root) for name, each in streams.items()]
     return {"delta": delta or 0, "streams": tuple(made), "dack_every_ns": DACK_EVERY_NS}
 
 
-def _stream(name: str, topics: str, guarantee: str) -> Stream:
+def _stream(name: str, described: tuple[str, ...], root: str) -> Stream:
+    is_well = isinstance(described, tuple) and all(isinstance(each, str) for each in described)
+    if not is_well or len(described) not in (2, 3):
+        problem = f"is {described!r}; expected its topics, its guarantee, and its order if that is not fifo"
+        raise InvalidOption("streams", f"{name} {problem}")
+    topics, guarantee, order = (*described, Order.FIFO)[:3]
     try:
         parse_pattern(topics)
-        return Stream(name, (topics,), guarantee=Guarantee(guarantee))
-    except (FilterError, ValueError) as error:
+    except FilterError as error:
         raise InvalidOption("streams", f"{name}: {error}") from None
+    for what, word, known in (("guarantee", guarantee, Guarantee), ("order", order, Order)):
+        if word not in list(known):
+            raise InvalidOption("streams", f"{name}: its {what} is {word!r}; expected {', '.join(known)}")
+    is_total = order == Order.TOTAL
+    if is_total and guarantee != Guarantee.DURABLE:
+        raise InvalidOption("streams", f"{name}: its order is total, and it is {guarantee}; expected durable")
+    return Stream(name, (topics,), Order(order), Guarantee(guarantee), sequencer=root if is_total else None)
 
 
 def new_broker(

@@ -77,8 +77,9 @@ class Network:
 
     ``delay`` is that of every link, in seconds; ``seed`` decides what the links draw. With ``delta`` there is one
     stream with all topics that is reliable while so many brokers or links are down; without, it is best-effort.
-    ``streams`` names others, each with its topics and its guarantee: ``{"orders": ("orders/#", "durable")}``. What is
-    logged is on a disk of the network's own, which survives a crash, and is gone with the network.
+    ``streams`` names others, each with its topics, its guarantee, and its order if that is not ``"fifo"``:
+    ``{"orders": ("orders/#", "durable"), "ledger": ("ledger/#", "durable", "total")}``. What is logged is on a disk of
+    the network's own, which survives a crash, and is gone with the network; the sequencer is the root.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Network:
         tree: Mapping[str, str | None] | None = None,
         delay: float = 0.0,
         delta: int | None = None,
-        streams: Mapping[str, tuple[str, str]] | None = None,
+        streams: Mapping[str, tuple[str, str] | tuple[str, str, str]] | None = None,
         stepped: bool = False,
         seed: int = 0,
     ) -> None:
@@ -107,7 +108,7 @@ class Network:
         self._hosts: dict[str, list[str]] = {}  #: of clients, by their names; a name may connect again
         self._failure: NetworkFailed | None = None
         self._world = World(seed, on_effect=self._on_effect)
-        common = common_settings(delta, streams)
+        common = common_settings(delta, streams, self.brokers[0])
         logs = any(stream.guarantee is Guarantee.DURABLE for stream in common["streams"])
         for broker in self.brokers:
             self._connect_well(broker)

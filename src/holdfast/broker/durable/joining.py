@@ -37,6 +37,8 @@ def joined(one: Span, other: Span) -> Tick:
 
 
 def acknowledged(position: Tick, *stands: Stand) -> Tick:
-    """What it has acknowledged where it goes on, whoever knows more of it: nothing was for it in between."""
-    known = (each.acknowledged for each in stands if each.acknowledged <= position <= each.released)
-    return min(known, default=position)
+    """What it has acknowledged where it goes on, by what all know together: nothing was for it in between."""
+    for _ in stands:
+        known = (each.acknowledged for each in stands if each.acknowledged <= position <= each.released)
+        position = min(known, default=position)
+    return position
