@@ -11,6 +11,7 @@ runs; with ``--removed`` an operator removes subscriptions by their names, at an
 With ``--tokens`` those who present a name are one application, whose database has its token: who comes loads it, and
 from then on nobody else has effects (``SqliteCheckpoint``). There each event has its effect once, and in order. With
 ``--total`` the stream is in total order, and whoever reads sees the events of all publishers as they are in its log.
+With ``--slow`` who reads has room for little and takes its time, so that moves meet those who catch up.
 ``tests/real_names.py`` is the same on real processes.
 
 Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
@@ -238,6 +239,7 @@ class Kind:
     removed: bool = False  #: an operator removes some by their names
     tokens: bool = False  #: who presents a name brings the application's token
     total: bool = False  #: there is one log, at the root
+    slow: bool = False  #: who reads has room for little, and takes its time
 
     @property
     def kept_s(self) -> float:
@@ -477,6 +479,9 @@ class Names:
         topics = MATCHING if self.kind.released else "orders/#"
         how: dict[str, Any] = {"durable": session.name, "timeout": self.world.patience}
         checkpoint = session.of.checkpoint
+        pause = self.rng.choice((0.0, 0.02, 0.06)) if self.kind.slow else 0.0
+        if self.kind.slow:
+            how["buffer"] = self.rng.choice((1, 4, 30))
         if self.kind.tokens:
             checkpoint.program = session
             how["start"] = checkpoint.token or "now"
@@ -496,6 +501,8 @@ class Names:
                     item = await session.waits
                 except asyncio.CancelledError:
                     continue
+                if pause and not self.is_over:
+                    await self._sleep(pause)
                 if self.kind.tokens and checkpoint.program is not session:
                     self.counts["came too late"] += 1
                     session.is_to_leave = True
@@ -511,6 +518,12 @@ class Names:
                 await items.unsubscribe(timeout=self.world.patience)
                 session.is_ended = True
                 self.counts["ended"] += 1
+
+    async def _sleep(self, seconds: float) -> None:
+        """In the world's time, which others let pass."""
+        until = self.world.now + seconds
+        while self.world.now < until:
+            await self.world.turn()
 
     def _begin(self, session: Session) -> None:
         """What a subscription is owed begins where the first who reads it was confirmed."""

@@ -102,6 +102,7 @@ ONCE_FAILED = (
         Kind(with_faults=True, several=True, released=True, removed=True),
         TOKENS,
         Kind(with_faults=True, several=True, narrow=True, released=True, tokens=True),
+        Kind(narrow=True, released=True, tokens=True, slow=True),
         Kind(with_faults=True, several=True, tokens=True, total=True),
     ],
 )
