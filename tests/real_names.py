@@ -1,4 +1,4 @@
-"""Many who want to read under few durable names, on real processes: ``python tests/real_names.py KILLS SEED``.
+"""Many who read under few durable names, on real processes: ``python tests/real_names.py KILLS SEED [--tokens]``.
 
 What ``names_swarm`` does in memory, with three or four broker processes that are killed with -9, or frozen, while
 clients present the same few names at any of them, leave, give up, are ousted and end what they read. Most clients know
@@ -102,8 +102,8 @@ class Real:
 class RealNames(Names):
     """One run; it begins again until there were so many kills."""
 
-    def __init__(self, world: Real, rng: Random, kills: int) -> None:
-        super().__init__(world, rng, Kind(with_faults=True, several=True))
+    def __init__(self, world: Real, rng: Random, kills: int, kind: Kind) -> None:
+        super().__init__(world, rng, kind)
         self._real = world
         self._kills = kills
 
@@ -120,7 +120,9 @@ class RealNames(Names):
         return known if self.rng.random() < 0.7 else known[:1]
 
 
-def performed(kills: int, seed: int, folder: Path, lasts: float = 12.0) -> Counter[str]:
+def performed(
+    kills: int, seed: int, folder: Path, lasts: float = 12.0, *, tokens: bool = False
+) -> Counter[str]:
     """One run, of so many seconds, and again until there were so many kills.
 
     :raises Broken: if a promise was not kept.
@@ -131,7 +133,8 @@ def performed(kills: int, seed: int, folder: Path, lasts: float = 12.0) -> Count
 
         async def perform() -> Counter[str]:
             await brokers.start(*tree)
-            return await RealNames(world, rng, kills).run()
+            kind = Kind(with_faults=True, several=True, tokens=tokens)
+            return await RealNames(world, rng, kills, kind).run()
 
         world = Real(brokers, list(tree), lasts)
         counts = asyncio.run(perform())
@@ -144,11 +147,12 @@ def performed(kills: int, seed: int, folder: Path, lasts: float = 12.0) -> Count
     return counts + Counter(kills=world.kills)
 
 
-def main(kills: int, seed: int) -> int:
+def main(arguments: list[str]) -> int:
     """One run; its exit status."""
+    kills, seed = (int(each) for each in arguments if each != "--tokens")
     with tempfile.TemporaryDirectory(prefix="holdfast-names-") as folder:
         try:
-            counts = performed(kills, seed, Path(folder))
+            counts = performed(kills, seed, Path(folder), tokens="--tokens" in arguments)
         except BaseException:  # whatever it is, with its seed
             sys.stderr.write(f"seed {seed}\n")
             raise
@@ -157,4 +161,4 @@ def main(kills: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(sys.argv[1:]))

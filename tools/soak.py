@@ -151,6 +151,7 @@ def everything() -> list[Soaked]:
         Soaked(
             "real brokers killed so often, many clients under few durable names: all is read", shared, 60, 5
         ),
+        Soaked("and by programs that share a checkpoint: each event once", f"{shared} --tokens", 60, 5),
         Soaked("reliable networks within delta: nothing lost, every law held", reliable, 12_000, 120),
         Soaked("reliable networks beyond delta: safe, then alive again", f"{reliable} --wild", 8_000, 80),
         Soaked("reliable networks that forget too much: no loss without a gap", lapses, 4_000, 80),
