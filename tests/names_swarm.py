@@ -270,7 +270,7 @@ class Names:
         self.removed_until: dict[
             str, float
         ] = {}  #: nobody comes before: whether it came after the removal is not clear
-        #: Who was cut off when one was removed begins it again where it was, behind what has been let go since.
+        #: Who was on its way when one was removed begins it again; who was cut off, where it was, and behind a gap.
         self.begun_again: set[str] = set()
         self.names = ["n0"] if kind.narrow else [f"n{i}" for i in range(self.rng.randint(1, 3))]
         self.failures: list[BaseException] = []
@@ -387,9 +387,8 @@ class Names:
         self.removed_until[name] = self.world.now + REMOVAL_S + (SKEW_S if self.kind.skewed else 0.0)
         if name in self.subscriptions:
             self.subscriptions[name].is_removed = True
-            if self.kind.with_faults and any(
-                each.name == name and not each.is_over for each in self.sessions
-            ):
+            left = [each for each in self.sessions if each.name == name and not each.is_over]
+            if any(self.kind.with_faults or not each.is_in for each in left):
                 self.begun_again.add(name)
             self._forget_removed(name)
 
@@ -557,7 +556,7 @@ class Names:
     def _take(self, session: Session, item: Any) -> None:
         of, who = session.of, f"{session.name} at {session.broker}"
         if isinstance(item, Gap):
-            if not (self.is_troubled or session.name in self.begun_again):
+            if not (self.is_troubled or (self.kind.with_faults and session.name in self.begun_again)):
                 raise Broken(f"{who}: {item}")
             session.had_gap.update(each.name for each in self.publishers if each.is_in(item.pubend))
             self.counts["gaps"] += 1  # if somebody was owed what is in it, it will be missed
@@ -590,7 +589,7 @@ class Names:
         )
         if n <= committed and not (of.is_raced or self.is_troubled):
             raise Broken(f"{who}, and {committed} was committed when it came")
-        if n <= asked_after and not self.kind.with_faults:
+        if n <= asked_after and not (self.kind.with_faults or session.name in self.begun_again):
             raise Broken(f"{who}, and {asked_after} was accepted long before anybody asked")
         if not self.kind.with_faults and of.missing(publisher, n - 1):
             raise Broken(f"{who}, and {of.missing(publisher, n - 1)} were not read")
