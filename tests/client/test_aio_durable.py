@@ -256,6 +256,22 @@ async def test_leaving_waits_for_the_last_commit_while_there_is_a_session() -> N
 
 
 @scenario
+async def test_who_is_ousted_while_it_leaves_waits_for_no_answer() -> None:
+    port = LoggedPort()
+    port.saves = False
+    async with port.connect() as network:
+        items = await network.subscribe("a", durable="d", acknowledge="auto").__aenter__()
+        port.give(101)
+        await items.get()
+        leaving = asyncio.create_task(items.__aexit__(None, None, None))
+        await turns()
+        assert not leaving.done()
+        port.say(effects.Ousted(1, "read by other"))
+        await turns()
+        assert leaving.done()
+
+
+@scenario
 async def test_who_leaves_by_an_error_has_not_dealt_with_what_it_took_last() -> None:
     port = LoggedPort()
 

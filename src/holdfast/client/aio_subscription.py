@@ -109,7 +109,9 @@ class Subscription:
                 self._ask()  # who leaves by an error is not done with what it took last
             ticket = self._auto.flush()
             if waits:
-                await self._wait_while_ready(lambda: self._commits.is_done(ticket))
+                await self._wait_while_ready(
+                    lambda: self._commits.is_done(ticket) or self._failure is not None
+                )
         self._end(Closed("the subscription was left"))
         if waits:
             await self._wait_while_ready(lambda: self._withdrawn or self._ousted is not None)
