@@ -152,6 +152,20 @@ def test_where_the_filtering_log_of_its_old_broker_began_is_not_where_a_client_w
     assert desk.got(reader) == [2, 3]
 
 
+def test_who_older_than_that_leaves_before_a_pubend_has_admitted_us_has_acknowledged_nothing_back() -> None:
+    """Else what is between its token and that would be taken for silence, when it comes again (R1.9)."""
+    desk, left, _ = at_left(1)
+    desk.tell(left, "left", str(pubend_filter(FAR)))
+    desk.reader(durable="mine", token={FAR: 100})
+    desk.say(left, fetched(**{FAR: Stand(100, 100, 200)}))
+    desk.lose(desk.reader("v", durable="mine", token={FAR: 40}))
+    desk.say(left, admitted(250, created=10), Start(FAR, 250))
+    older = desk.reader("v", incarnation=2, durable="mine", token={FAR: 40})
+    desk.wait(SECOND)
+    desk.say(left, items(FAR, ABSOLUTE, 10, [(60, EVENT)], 250, answers=True))
+    assert 60 in [tick for tick, _ in desk.events(older)]
+
+
 def test_what_others_have_read_before_is_not_told_to_who_goes_on_without_a_place_there() -> None:
     """If brokers keep the places, and not the application."""
     desk, left, _ = at_left(1, 2, 3)

@@ -195,10 +195,13 @@ class Greeting:
     def _acknowledged(self, reader: Reader, course: Course) -> Tick | None:
         """What one that comes from elsewhere has acknowledged, if that is known to be less than where it goes on."""
         stood = (reader.stood or {}).get(course.pubend)
-        presented = None if reader.presented is None else consumed_in(reader.presented, course.pubend)
-        if presented is None:
+        presented = (
+            None if reader.port is None else reader.presented
+        )  # who has left again has changed nothing
+        consumed = None if presented is None else consumed_in(presented, course.pubend)
+        if consumed is None:
             return None if stood is None else stood.acknowledged
-        return presented if stood is None else acknowledged(presented, stood)
+        return consumed if stood is None else acknowledged(consumed, stood)
 
     def _position(self, reader: Reader, course: Course) -> Tick | None:
         """Where a reader's client wants to go on; None: from now, or from where it had acknowledged."""
