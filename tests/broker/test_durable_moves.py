@@ -166,10 +166,22 @@ def test_who_older_than_that_leaves_before_a_pubend_has_admitted_us_has_acknowle
     assert 60 in [tick for tick, _ in desk.events(older)]
 
 
-def test_what_others_have_read_before_is_not_told_to_who_goes_on_without_a_place_there() -> None:
+def test_who_keeps_no_token_is_no_other_where_the_name_was_begun_with_one() -> None:
+    """When it comes back it says what it was told: it has begun to read what brokers keep."""
+    desk = Desk()
+    desk.lose(desk.reader(durable="mine", token={}))
+    desk.wait(SECOND)
+    reader = desk.reader("v", durable="mine")
+    assert desk.said(reader, Confirmed)[-1].born == (0, "")
+
+
+@pytest.mark.parametrize("born", [(EPOCH, "left"), (0, "")])
+def test_what_others_have_read_before_is_not_told_to_who_goes_on_without_a_place_there(
+    born: tuple[int, str],
+) -> None:
     """If brokers keep the places, and not the application."""
     desk, left, _ = at_left(1, 2, 3)
-    born, seat = (EPOCH, "left"), Seat(EPOCH, "u")
+    seat = Seat(EPOCH, "u")
     last = desk.own.core.stable
     reader = desk.reader(durable="mine", token={}, born=born, seat=seat)
     places = {OWN: Stand(last - 2, last - 1, last - 1)}

@@ -293,7 +293,7 @@ class Greeting:
 
     def _confirmed(self, reader: Reader, port: ClientPort, token: dict[str, tuple[int, Tick]]) -> Confirmed:
         subscription = SubscriptionId(port.name, port.incarnation, reader.subscription)
-        born = reader.born if reader.born[0] and not reader.has_own_token else None
+        born = None if reader.durable is None or reader.has_own_token else reader.born
         partial = (*reader.partial, *reader.absent.values())
         return Confirmed(subscription, partial, token, born, reader.seat)
 

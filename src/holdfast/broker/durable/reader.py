@@ -102,7 +102,7 @@ def withheld(durable: str, seat: Seat, born: Claim, *, had: Seat, read: Claim | 
     if seat.is_after(had):
         came = f"another client has come to read {durable} since"
         return came if seat.client else f"{durable} was begun twice, and goes on before that"
-    if read is not None and born[0] and read != born:
+    if read is not None and read[0] and born[0] and read != born:
         return f"{durable} was begun at {read[1]} and at {born[1]}, and goes on where neither was read"
     return ""
 
