@@ -107,3 +107,13 @@ def test_a_full_disk_keeps_nobody_from_reading_on() -> None:
     [row] = desk.tables.read(PLACES).values()
     [(tick, _)] = desk.events(reader)
     assert read(PLACES, OWN, row, PlaceRow).acknowledged >= tick, "what was answered is on disk"
+
+
+def test_an_application_whose_token_knows_nothing_of_a_pubend_has_had_nothing_of_it() -> None:
+    """R1.9, R1.10: as when its database was put back to before there was one."""
+    desk, publisher, reader = shop(durable="mine", start=0)
+    desk.say(publisher, publish("p", 2))
+    desk.acknowledge(reader)
+    desk.lose(reader)
+    reader = desk.reader(incarnation=2, durable="mine", token={})
+    assert desk.got(reader) == [1, 2]

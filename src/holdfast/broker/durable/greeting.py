@@ -208,11 +208,16 @@ class Greeting:
         resume, is_known = reader.resume, self._is_known(reader, course)
         position: Tick | None = None
         if resume is not None and resume.token is not None:
-            is_new = not is_known and reader.has_own_token
+            is_new = reader.has_own_token and (not is_known or self._has_acknowledged(reader, course))
             _, position = resume.token.get(course.pubend, (0, ORIGIN if is_new else None))
         elif not is_known and reader.stood is None:
             position = reader.start
         return None if position is None else max(position, course.hosted.created)
+
+    def _has_acknowledged(self, reader: Reader, course: Course) -> bool:
+        """Whether anything that came here was: an application whose token does not know of it has gone back."""
+        stand = self._places.stand(reader, course)
+        return stand is not None and stand.start < stand.acknowledged
 
     def _is_known(self, reader: Reader, course: Course) -> bool:
         constream = course.hosted.constream
