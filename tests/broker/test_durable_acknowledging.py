@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from durable_desk import OWN, shop
 
 from by_hand import publish
@@ -107,6 +108,47 @@ def test_a_full_disk_keeps_nobody_from_reading_on() -> None:
     [row] = desk.tables.read(PLACES).values()
     [(tick, _)] = desk.events(reader)
     assert read(PLACES, OWN, row, PlaceRow).acknowledged >= tick, "what was answered is on disk"
+
+
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_silence_that_is_acknowledged_is_no_loss_for_who_comes_with_a_token_from_before_it(
+    is_restarted: bool,
+) -> None:
+    """A token is saved with what was read; that there was nothing since is acknowledged by the way, or at the end."""
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    token = desk.own.core.stable
+    for n in range(3, 24):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.wait(SECOND)
+        desk.acknowledge(reader)
+    desk.lose(reader)
+    assert desk.own.core.forgotten > token
+    if is_restarted:
+        desk.restart()
+        desk.wait(3 * SECOND)
+        publisher = desk.publisher("p")
+    desk.course().knowledge.trim(0)
+    reader = desk.reader(incarnation=2, durable="mine", token={OWN: token})
+    desk.say(publisher, publish("p", 30))
+    desk.wait(SECOND)
+    assert (desk.gaps(reader), desk.got(reader)) == ([], [30])
+
+
+def test_what_was_read_and_acknowledged_is_one_for_who_comes_with_a_token_from_before_it() -> None:
+    """R1.9."""
+    desk, publisher, reader = shop(durable="mine")
+    token = desk.place(reader)
+    desk.say(publisher, publish("p", 2))
+    for n in range(3, 24):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.wait(SECOND)
+        desk.acknowledge(reader)
+    desk.lose(reader)
+    desk.course().knowledge.trim(0)
+    reader = desk.reader(incarnation=2, durable="mine", token={OWN: token})
+    desk.wait(SECOND)
+    assert desk.gaps(reader) == [(OWN, "acknowledged")]
 
 
 def test_an_application_whose_token_knows_nothing_of_a_pubend_has_had_nothing_of_it() -> None:

@@ -308,9 +308,9 @@ class AnySilence(Constream):
 class Credulous(Constream):
     """Believes whatever is acknowledged (against B1.10)."""
 
-    def acknowledge(self, subscriber: int, tick: int) -> bool:
+    def acknowledge(self, subscriber: int, tick: int, had: int = ABSOLUTE) -> bool:
         self._subscribers[subscriber].told = tick
-        return super().acknowledge(subscriber, tick)
+        return super().acknowledge(subscriber, tick, had)
 
 
 class Gone(Constream):
@@ -376,6 +376,15 @@ def test_r1_20_whoever_had_no_match_for_a_while_is_told_silence_and_only_then() 
     assert constream.next_silences(lag=49) == [(1, 0, 50)]
     assert constream.next_silences(lag=0) == []
     assert constream.acknowledge(1, 50), "so that its token does not lag"
+
+
+def test_silence_that_is_acknowledged_is_released_and_stays_known_as_silence() -> None:
+    constream = Constream(told((0, 50)), 0)
+    constream.install(1, 1, 0)
+    constream.on_told(1, 50)
+    for tick, had, stand in [(20, 10, (0, 10, 20)), (30, 10, (0, 10, 30)), (50, 40, (0, 40, 50))]:
+        assert constream.acknowledge(1, tick, had)
+        assert constream.stand(1) == stand
 
 
 def test_silence_is_released_when_those_who_are_here_were_told_it() -> None:

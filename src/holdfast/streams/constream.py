@@ -179,12 +179,18 @@ class Constream:
 
     # Release
 
-    def acknowledge(self, subscriber: int, tick: Tick) -> bool:
-        """A subscriber has consumed everything up to a tick; not believed of what it was never told (B1.10)."""
+    def acknowledge(self, subscriber: int, tick: Tick, had: Tick = ABSOLUTE) -> bool:
+        """A subscriber has consumed everything up to a tick; not believed of what it was never told (B1.10).
+
+        What it was told behind what it has ``had`` was silence. That it does not need any more; but who comes with a
+        token from before that has missed nothing.
+        """
         known = self._subscribers.get(subscriber)
         if known is None or tick > known.told:
             return False
-        known.acknowledged = max(known.acknowledged, tick)
+        had = min(tick, had)
+        if had > known.released:  # else it was acknowledged before, or was silence
+            known.acknowledged = had
         known.released = max(known.released, tick)
         return True
 

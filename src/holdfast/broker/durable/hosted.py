@@ -194,6 +194,7 @@ class Hosted:
         self.catchups.pop(reader.number, None)
         self._reading.pop(reader.number, None)
         reader.told.pop(self._course.pubend, None)
+        reader.silent.pop(self._course.pubend, None)
         if self.constream is not None:
             self.constream.detach(reader.number)
 
@@ -396,6 +397,9 @@ class Hosted:
         if told is None or reader.connection is None or (upto <= told and not lost_through):
             return
         reader.told[pubend] = max(told, upto)
+        last = ticks[at[-1]] if at else max(told, lost_through)
+        if upto > last:
+            reader.on_silence(pubend, last, upto)
         if at:
             reader.credit -= cost_of(batch, at)
             reader.served = pubend

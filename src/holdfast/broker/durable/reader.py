@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from holdfast.broker.durable.elsewhere import Claim
 from holdfast.clock import Instant
 from holdfast.filters.evaluate import compile_filter
 from holdfast.filters.expression import Filter
 from holdfast.identity import SubscriptionId
+from holdfast.intervals import Span
 from holdfast.messages.durable import Stand
 from holdfast.messages.subscriptions import NO_SEAT, Durable, Partition, Resume, Seat
 from holdfast.messages.ticks import Tick, Version
 from holdfast.routing.port import ClientPort
 
 __all__ = ["Reader", "consumed_in", "informed", "withheld"]
+
+#: So many silences of a pubend are remembered for who is here: whoever is behind by more is believed to have had
+#: something in them.
+SILENT_MAX: Final = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +61,8 @@ class Reader:
     awaited: dict[str, Tick | None] = field(default_factory=dict)
     #: by pubend, up to where its client was sent everything
     told: dict[str, Tick] = field(default_factory=dict)
+    #: and the last stretches of that which were silence
+    silent: dict[str, deque[Span]] = field(default_factory=dict)
     #: brokers it may still be at, with the epoch there
     moved_from: dict[str, int] = field(default_factory=dict)
     #: The claim by which it began, wherever that was; (0, ""): its client said where it stood.
@@ -89,6 +97,18 @@ class Reader:
     def connection(self) -> int | None:
         """Where its client hears us."""
         return None if self.port is None else self.port.connection
+
+    def on_silence(self, pubend: str, after: Tick, upto: Tick) -> None:
+        """Its client is told that there was nothing for it."""
+        silent = self.silent.setdefault(pubend, deque(maxlen=SILENT_MAX))
+        if silent and silent[-1][1] == after:
+            after, _ = silent.pop()
+        silent.append((after, upto))
+
+    def had(self, pubend: str, tick: Tick) -> Tick:
+        """What its client has had, if it has consumed everything up to a tick: what followed was silence."""
+        silent = self.silent.get(pubend, ())
+        return next((after for after, upto in silent if after <= tick <= upto), tick)
 
     def accepts(self, event: Any) -> bool:
         """Whether an event matches, where it has to be asked once more."""

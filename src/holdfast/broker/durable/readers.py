@@ -371,7 +371,7 @@ class Readers:
             constream = course.hosted.constream
             if tick is None or constream is None or reader.number not in constream:
                 continue
-            if constream.acknowledge(reader.number, tick):
+            if constream.acknowledge(reader.number, tick, reader.had(course.pubend, tick)):
                 self.places.touch(reader, course)
         if message.number:
             self.places.save(reader)
