@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from durable_desk import EPOCH, FAR, OWN, Desk, shop, stands
+from durable_desk import EPOCH, FAR, OWN, Desk, admitted, items, shop, stands
 
-from by_hand import publish
+from by_hand import a_publication, publish
+from holdfast.broker.durable.names import pubend_filter
 from holdfast.broker.durable.records import READERS
 from holdfast.broker.input import End, Operate, Seek
 from holdfast.clock import SECOND
 from holdfast.messages.durable import Ended, Fetch, Fetched, Ousted
 from holdfast.messages.subscriptions import Durable
+from holdfast.messages.ticks import ABSOLUTE, Start
 from holdfast.streams.storing import Save
 
 
@@ -168,6 +170,21 @@ def test_what_a_client_had_said_before_a_seek_counts_no_more() -> None:
     desk.step(Operate(1, Seek("mine", last - 2)))
     again = desk.reader("u", incarnation=2, durable="mine", token={OWN: last - 4})
     assert (desk.got(again), desk.gaps(again)) == ([3, 4, 5, 6], [])
+
+
+def test_one_that_is_moved_behind_a_gap_it_has_yet_to_hear_of_is_told_what_is_there_instead() -> None:
+    """The gap came first, and its client turned away what was before its end."""
+    desk = Desk(["left"])
+    left = desk.meet("left")
+    desk.lose(desk.reader(durable="mine"))
+    desk.tell(left, "left", str(pubend_filter(FAR)))
+    now = desk.clock
+    desk.say(left, admitted(now, created=10), Start(FAR, now))
+    assert desk.durable("mine").unheard
+    desk.step(Operate(1, Seek("mine", 20)))
+    reader = desk.reader("v", durable="mine")
+    desk.say(left, items(FAR, ABSOLUTE, 20, [(60, a_publication("q", 1))], now, answers=True))
+    assert (desk.gaps(reader), [tick for tick, _ in desk.events(reader)]) == ([], [60])
 
 
 @pytest.mark.parametrize("is_there", [False, True])

@@ -77,6 +77,8 @@ class Seeking:
         position: Tick,
         acknowledged: Tick | None = None,
     ) -> None:
+        if position < reader.unheard.get(course.pubend, ORIGIN):  # it is told what is there, and of no gap
+            del reader.unheard[course.pubend]
         constream.remove(reader.number)
         course.hosted.install(reader, position, acknowledged)
         reader.pins[course.pubend] = course.hosted.next_number()
