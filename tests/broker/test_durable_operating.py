@@ -172,6 +172,27 @@ def test_what_a_client_had_said_before_a_seek_counts_no_more() -> None:
     assert (desk.got(again), desk.gaps(again)) == ([3, 4, 5, 6], [])
 
 
+@pytest.mark.parametrize("ago_s", [None, 5])
+def test_one_that_is_moved_on_over_silence_has_missed_nothing_by_its_clients_own_token(
+    ago_s: int | None,
+) -> None:
+    desk, publisher, reader = shop(durable="mine")
+    desk.say(publisher, publish("p", 2))
+    token = desk.own.core.stable
+    desk.acknowledge(reader)
+    for n in range(3, 24):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.wait(SECOND)
+    desk.lose(reader)
+    desk.course().knowledge.trim(0)
+    assert desk.own.core.forgotten > token
+    desk.step(Operate(1, Seek("mine", None if ago_s is None else desk.clock - ago_s * 1_000_000)))
+    reader = desk.reader(incarnation=2, durable="mine", token={OWN: token})
+    desk.say(publisher, publish("p", 30))
+    desk.wait(SECOND)
+    assert (desk.gaps(reader), desk.got(reader)) == ([], [30])
+
+
 def test_one_that_is_moved_behind_a_gap_it_has_yet_to_hear_of_is_told_what_is_there_instead() -> None:
     """The gap came first, and its client turned away what was before its end."""
     desk = Desk(["left"])

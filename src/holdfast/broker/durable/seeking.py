@@ -36,7 +36,9 @@ class Seeking:
             position = constream.handed if tick is None else tick
             if places is not None:
                 position = places.get(course.pubend, ORIGIN)
-            self._move(reader, course, constream, position)
+            stand = constream.stand(reader.number)
+            if not stand.acknowledged <= position <= stand.released:  # else nothing was for it in between
+                self._move(reader, course, constream, position)
         self._save(reader)
 
     def put(self, reader: Reader, places: Mapping[str, Stand]) -> None:
