@@ -195,9 +195,7 @@ class Greeting:
     def _acknowledged(self, reader: Reader, course: Course) -> Tick | None:
         """What one that comes from elsewhere has acknowledged, if that is known to be less than where it goes on."""
         stood = (reader.stood or {}).get(course.pubend)
-        presented = (
-            None if reader.port is None else reader.presented
-        )  # who has left again has changed nothing
+        presented = reader.presented if reader.port is not None else None  # who has left has changed nothing
         consumed = None if presented is None else consumed_in(presented, course.pubend)
         if consumed is None:
             return None if stood is None else stood.acknowledged

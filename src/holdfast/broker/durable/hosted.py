@@ -398,7 +398,7 @@ class Hosted:
             return
         reader.told[pubend] = max(told, upto)
         last = ticks[at[-1]] if at else max(told, lost_through)
-        if upto > last:
+        if upto > last and reader.durable is not None:
             reader.on_silence(pubend, last, upto)
         if at:
             reader.credit -= cost_of(batch, at)

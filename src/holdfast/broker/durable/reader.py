@@ -22,7 +22,7 @@ __all__ = ["Reader", "consumed_in", "informed", "withheld"]
 
 #: So many silences of a pubend are remembered for who is here: whoever is behind by more is believed to have had
 #: something in them.
-SILENT_MAX: Final = 64
+SILENT_MAX: Final = 32
 
 
 @dataclass(slots=True, eq=False)
@@ -106,9 +106,14 @@ class Reader:
         silent.append((after, upto))
 
     def had(self, pubend: str, tick: Tick) -> Tick:
-        """What its client has had, if it has consumed everything up to a tick: what followed was silence."""
-        silent = self.silent.get(pubend, ())
-        return next((after for after, upto in silent if after <= tick <= upto), tick)
+        """Its client has consumed everything up to a tick: what it has had of that; what followed was silence."""
+        silent = self.silent.get(pubend)
+        if not silent:
+            return tick
+        while len(silent) > 1 and silent[0][1] < tick:
+            silent.popleft()
+        after, upto = silent[0]
+        return after if after <= tick <= upto else tick
 
     def accepts(self, event: Any) -> bool:
         """Whether an event matches, where it has to be asked once more."""
