@@ -11,7 +11,8 @@ runs; with ``--removed`` an operator removes subscriptions by their names, at an
 With ``--tokens`` those who present a name are one application, whose database has its token: who comes loads it, and
 from then on nobody else has effects (``SqliteCheckpoint``). There each event has its effect once, and in order. With
 ``--total`` the stream is in total order, and whoever reads sees the events of all publishers as they are in its log.
-With ``--slow`` who reads has room for little and takes its time, so that moves meet those who catch up.
+With ``--slow`` who reads has room for little and takes its time, so that moves meet those who catch up. With ``--auto``
+what was taken is committed by itself, and the silence that followed, too.
 ``tests/real_names.py`` is the same on real processes.
 
 Of every subscription, from its first confirmation to its end: each event that was accepted meanwhile is read by
@@ -64,6 +65,10 @@ REMOVAL_S = 0.1  #: who comes sooner after a removal may have come before it
 
 class Broken(AssertionError):
     """A promise that was not kept."""
+
+
+class CameTooLate(Exception):
+    """Another program has loaded the checkpoint: a transaction has failed, and with it its program."""
 
 
 class World(Protocol):
@@ -240,6 +245,7 @@ class Kind:
     tokens: bool = False  #: who presents a name brings the application's token
     total: bool = False  #: there is one log, at the root
     slow: bool = False  #: who reads has room for little, and takes its time
+    auto: bool = False  #: what was taken is committed by itself, and silence with it
 
     @property
     def kept_s(self) -> float:
@@ -455,6 +461,8 @@ class Names:
             has_come = session.has_rivals or any(each.name == session.name for each in later)
             if not has_come and not session.was_joined:
                 self.failures.append(Broken(f"{session.name} at {session.broker}: nobody came, but {taken}"))
+        except CameTooLate:
+            self.counts["came too late"] += 1
         except holdfast.Refused as refused:
             if not self.kind.with_faults or "does not answer" not in str(refused):
                 self.failures.append(refused)
@@ -479,6 +487,8 @@ class Names:
         how: dict[str, Any] = {"durable": session.name, "timeout": self.world.patience}
         checkpoint = session.of.checkpoint
         pause = self.rng.choice((0.0, 0.02, 0.06)) if self.kind.slow else 0.0
+        if self.kind.auto:
+            how["acknowledge"] = "auto"
         if self.kind.slow:
             how["buffer"] = self.rng.choice((1, 4, 30))
         if self.kind.tokens:
@@ -503,14 +513,12 @@ class Names:
                 if pause and not self.is_over:
                     await self._sleep(pause)
                 if self.kind.tokens and checkpoint.program is not session:
-                    self.counts["came too late"] += 1
-                    session.is_to_leave = True
-                    continue
+                    raise CameTooLate
                 self._take(session, item)
                 if self.kind.tokens:
                     self._have_effect(session, item)
                     checkpoint.token = items.token
-                if session.got and self.rng.random() < 0.5:
+                if session.got and not self.kind.auto and self.rng.random() < 0.5:
                     await items.commit(item, timeout=self.world.patience)
                     session.committed.update(self._got_from(session, item.pubend))
             if session.is_to_end:

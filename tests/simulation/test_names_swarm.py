@@ -103,6 +103,7 @@ ONCE_FAILED = (
         TOKENS,
         Kind(with_faults=True, several=True, narrow=True, released=True, tokens=True),
         Kind(narrow=True, released=True, tokens=True, slow=True),
+        Kind(with_faults=True, several=True, released=True, tokens=True, auto=True),
         Kind(with_faults=True, several=True, tokens=True, total=True),
     ],
 )
