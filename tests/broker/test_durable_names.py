@@ -468,6 +468,28 @@ def test_nothing_is_reported_while_somebody_who_came_is_not_in_place() -> None:
     assert desk.gaps(reader) == []
 
 
+def test_nor_of_a_pubend_that_is_new_to_them_and_known_here() -> None:
+    """Its old broker had not heard of it: all of that is owed."""
+    desk, left, right, publisher = at_left(1)
+    event = desk.own.core.stable
+    other = desk.reader("v", "b", durable="other")
+    desk.wait(SECOND)
+    reader = desk.reader(durable="mine")
+    desk.confirms = False
+    reported = desk.course().hosted.reported
+    desk.say(left, Fetched("b", "left", "mine", {}, EPOCH, EPOCH, "left"))
+    for n in range(2, 5):
+        desk.say(publisher, publish("p", n, topic="b"))
+        desk.acknowledge(other)
+        desk.wait(SECOND)
+    assert desk.course().hosted.reported == reported
+    for each in (left, right):
+        desk.say(each, *(Confirmed(said.subscription) for said in desk.said(each, Subscribe)))
+    desk.wait(SECOND)
+    assert desk.events(reader)[0][0] == event
+    assert desk.course().hosted.reported[0] < event
+
+
 def test_a_token_of_what_it_does_not_read_keeps_nobody_from_reporting() -> None:
     """Else any client could hold any log."""
     news = Stream("news", ("b",), guarantee=Guarantee.DURABLE)

@@ -74,13 +74,16 @@ class Readers:
         return self._by_own.get(own)
 
     def coming(self) -> set[str]:
-        """Pubends that somebody who has come here will read from where it stood, and cannot yet."""
+        """Pubends that somebody who has come here will read from where it stood, and cannot yet.
+
+        Also those that are new to it: it reads all of them, if they are known here before it is confirmed.
+        """
         return {
             course.pubend
             for reader in self.durable.values()
-            if reader.stood  # which is seldom
+            if reader.stood or (reader.stood is not None and not reader.is_confirmed)  # which is seldom
             for course in self._network.courses_for(reader.filter)
-            if course.pubend in reader.stood
+            if course.pubend in reader.stood or not reader.is_confirmed
         }
 
     def _add(self, reader: Reader) -> None:
