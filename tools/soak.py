@@ -199,7 +199,9 @@ def everything() -> list[Soaked]:
             "and with all of that", f"{names} --tokens --faults --several --released --narrow", 10_000, 100
         ),
         Soaked("and by who reads slowly", f"{names} --tokens --released --narrow --slow", 4_000, 40),
-        Soaked("and commits by itself", f"{names} --tokens --released --narrow --slow --auto", 4_000, 40),
+        Soaked(
+            "and where silence is committed, too", f"{names} --tokens --released --narrow --auto", 4_000, 40
+        ),
         Soaked("names of a stream in total order: the same order for all", f"{names} --total", 2_000, 40),
         Soaked("and with faults and checkpoints", f"{names} --total --tokens --faults --several", 2_000, 40),
         Soaked("durable networks with a lake behind every log: no gap", f"{logged} --lake", 2_000, 40),

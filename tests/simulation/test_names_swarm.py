@@ -40,6 +40,7 @@ CLOSE = Kind(narrow=True, released=True)
 REMOVED = Kind(narrow=True, released=True, removed=True)
 TOKENS, TOTAL = Kind(tokens=True), Kind(total=True)
 TOKENS_CLOSE = Kind(narrow=True, released=True, tokens=True)
+TOKENS_AUTO = Kind(narrow=True, released=True, tokens=True, auto=True)
 
 #: Seeds that found something, each in its time: who was never answered; what was told to two; what was ended and came
 #: again; two that had begun the same, of which one was forgotten; what was held for somebody, and given up; an answer
@@ -48,7 +49,8 @@ TOKENS_CLOSE = Kind(narrow=True, released=True, tokens=True)
 #: what was asked for and had begun before anybody was told so; what was left where it had been, and let go of before
 #: it was in place again where it went; where it had stood before an end, told to who came after that; what another
 #: broker had been told of, and was given up by a log that came into being meanwhile; what was known to be silence, and
-#: was not any more for the next who came with an older token.
+#: was not any more for the next who came with an older token; who left, and waited for an answer that another got; what
+#: was silence, and acknowledged; what was new to one who had come, and given up where it was not in place.
 ONCE_FAILED = (
     (1, PLAIN),
     (7, PLAIN),
@@ -87,6 +89,9 @@ ONCE_FAILED = (
     (65, TOKENS_CLOSE),
     (254, TOKENS_CLOSE),
     (1633, TOKENS_CLOSE),
+    (20, TOKENS_AUTO),
+    (24, TOKENS_AUTO),
+    (285, TOKENS_AUTO),
 )
 
 
@@ -103,7 +108,7 @@ ONCE_FAILED = (
         TOKENS,
         Kind(with_faults=True, several=True, narrow=True, released=True, tokens=True),
         Kind(narrow=True, released=True, tokens=True, slow=True),
-        Kind(with_faults=True, several=True, released=True, tokens=True, auto=True),
+        TOKENS_AUTO,
         Kind(with_faults=True, several=True, tokens=True, total=True),
     ],
 )
