@@ -15,7 +15,7 @@ import holdfast
 from holdfast.client.item import Gap
 
 if TYPE_CHECKING:
-    from names_swarm import World
+    from names_world import World
 
 MATCHING, OTHER = "orders/eu", "orders/us"
 

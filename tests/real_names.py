@@ -22,7 +22,8 @@ from random import Random
 import holdfast
 from durable_brokers import PATIENCE_S, Brokers, brokers_in, verified
 from holdfast.client.aio import Connecting
-from names_swarm import STEP_S, Broken, Kind, Names, Session
+from names_swarm import Broken, Kind, Names, Session
+from names_world import STEP_S
 
 TREES: tuple[dict[str, str | None], ...] = (
     {"b1": None, "b2": "b1", "b3": "b2"},

@@ -238,8 +238,13 @@ async def test_r1_30_automatic_commits_do_not_come_one_by_one() -> None:
     assert isinstance(port.heard[-2], inputs.EndSubscription)
 
 
+@pytest.mark.parametrize(
+    ("over", "is_left"), [(effects.Away("lost"), True), (effects.Ousted(1, "read by other"), False)]
+)
 @scenario
-async def test_leaving_waits_for_the_last_commit_while_there_is_a_session() -> None:
+async def test_leaving_waits_for_the_last_commit_while_that_may_be_answered(
+    over: effects.Effect, is_left: bool
+) -> None:
     port = LoggedPort()
     port.saves = False
     async with port.connect() as network:
@@ -250,25 +255,10 @@ async def test_leaving_waits_for_the_last_commit_while_there_is_a_session() -> N
         await turns()
         assert port.commits == [{PUBEND: 101}]
         assert not leaving.done()
-        port.say(effects.Away("lost"))
-        await leaving
-        assert port.heard[-1] == inputs.EndSubscription(1, keep=True)
-
-
-@scenario
-async def test_who_is_ousted_while_it_leaves_waits_for_no_answer() -> None:
-    port = LoggedPort()
-    port.saves = False
-    async with port.connect() as network:
-        items = await network.subscribe("a", durable="d", acknowledge="auto").__aenter__()
-        port.give(101)
-        await items.get()
-        leaving = asyncio.create_task(items.__aexit__(None, None, None))
-        await turns()
-        assert not leaving.done()
-        port.say(effects.Ousted(1, "read by other"))
+        port.say(over)
         await turns()
         assert leaving.done()
+        assert (port.heard[-1] == inputs.EndSubscription(1, keep=True)) == is_left
 
 
 @scenario
