@@ -9,13 +9,10 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Container, Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING
 
 import holdfast
 from holdfast.client.item import Gap
-
-if TYPE_CHECKING:
-    from names_world import World
+from names_world import World, let_pass
 
 MATCHING, OTHER = "orders/eu", "orders/us"
 
@@ -50,7 +47,7 @@ class Publisher:
                 self._receipts.append(receipt)
                 self.accepted = n
                 self._accepted_at.append(self._world.now)
-                await self._sleep(pause)
+                await let_pass(self._world, pause)
 
     def _draw_matching(self) -> Iterator[bool]:
         share, phase_ends, is_silent = self._rng.choice((0.1, 0.5, 1.0)), 0.0, False
@@ -59,12 +56,6 @@ class Publisher:
                 phase_ends = self._world.now + self._rng.choice((0.3, 1.0, 3.0))
                 is_silent = self._rng.random() < 0.5
             yield not is_silent and self._rng.random() < share
-
-    async def _sleep(self, seconds: float) -> None:
-        """In the world's time, which others let pass."""
-        until = self._world.now + seconds
-        while self._world.now < until:
-            await self._world.turn()
 
     # What is asked of it
 

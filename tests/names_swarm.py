@@ -40,7 +40,7 @@ from holdfast import memory
 from holdfast.broker.durable import own
 from holdfast.client.item import Gap, LoggedEvent
 from names_publisher import MATCHING, Publisher
-from names_world import InMemory, World
+from names_world import InMemory, World, let_pass
 
 STREAMS: dict[str, tuple[str, str]] = {"orders": ("orders/#", "durable")}
 TOTAL: dict[str, tuple[str, str, str]] = {"orders": ("orders/#", "durable", "total")}
@@ -76,9 +76,8 @@ class Checkpoint:
 
     token: holdfast.Token | None = None
     program: Session | None = None  #: who has loaded it last
-    last: dict[str, int] = field(
-        default_factory=dict
-    )  #: the last event of each publisher that had its effect
+    #: the last event of each publisher that had its effect
+    last: dict[str, int] = field(default_factory=dict)
     had_gap: set[str] = field(default_factory=set)  #: something may be missing behind that
 
 
@@ -94,7 +93,7 @@ class Subscription:
     read: set[tuple[str, int]] = field(default_factory=set)  #: by anybody
     committed: dict[str, int] = field(default_factory=dict)  #: and committed, by those who have left
     is_removed: bool = False  #: nothing is owed any more to those who have come until then
-    checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint())
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     def missing(self, publisher: Publisher, upto: int) -> Sequence[int]:
         """What is owed and was not read."""
@@ -172,9 +171,8 @@ class Names:
         self.publishing: list[asyncio.Task[None]] = []
         self.subscriptions: dict[str, Subscription] = {}
         self.sessions: list[Session] = []
-        self.removed_until: dict[
-            str, float
-        ] = {}  #: nobody comes before: whether it came after the removal is not clear
+        #: Nobody comes before: whether it came after the removal is not clear.
+        self.removed_until: dict[str, float] = {}
         #: Who was on its way when one was removed begins it again; who was cut off, where it was, and behind a gap.
         self.begun_again: set[str] = set()
         self.names = ["n0"] if kind.narrow else [f"n{i}" for i in range(self.rng.randint(1, 3))]
@@ -411,7 +409,7 @@ class Names:
                 except asyncio.CancelledError:
                     continue
                 if pause and not self.is_over:
-                    await self._sleep(pause)
+                    await let_pass(self.world, pause)
                 if self.kind.tokens and checkpoint.program is not session:
                     self.counts["came too late"] += 1
                     if is_auto:  # by an error, or it would be done with this item
@@ -429,12 +427,6 @@ class Names:
                 await items.unsubscribe(timeout=self.world.patience)
                 session.is_ended = True
                 self.counts["ended"] += 1
-
-    async def _sleep(self, seconds: float) -> None:
-        """In the world's time, which others let pass."""
-        until = self.world.now + seconds
-        while self.world.now < until:
-            await self.world.turn()
 
     def _begin(self, session: Session) -> None:
         """What a subscription is owed begins where the first who reads it was confirmed."""

@@ -111,3 +111,10 @@ class InMemory:
         for _ in range(8):
             await asyncio.sleep(0)
         self._net.advance(STEP_S)
+
+
+async def let_pass(world: World, seconds: float) -> None:
+    """A while in the world's time; it is others who make that pass."""
+    until = world.now + seconds
+    while world.now < until:
+        await world.turn()
